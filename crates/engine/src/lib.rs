@@ -1,0 +1,29 @@
+//! Sessions: state, events, transitions, checkpoints, ledger, batches, validation, trace, and the 18 tool calls.
+//!
+//! This crate must not know the disk, async or MCP. A call is a pure function of the corpus, the sessions it was given,
+//! its arguments and the time: [`apply`] changes the [`Workset`] in memory and answers a [`Reply`], or refuses with a
+//! [`Refusal`] and leaves the workset to be thrown away.
+
+mod arguments;
+mod call;
+mod environment;
+mod refusal;
+mod reply;
+mod settings;
+pub mod state;
+mod target;
+mod time;
+pub mod tools;
+mod workset;
+
+pub use arguments::Arguments;
+pub use call::{Call, apply};
+pub use environment::{Environment, Purpose, Randomness, Registry, Signer, TraceLog, TraceSlice};
+pub use refusal::Refusal;
+pub use reply::{Content, Rendered, Reply, TraceEntry};
+pub use settings::Settings;
+pub use target::Target;
+pub use time::Timestamp;
+pub use tools::{Annotations, TOOLS, Tool, tool};
+pub use workflow_corpus::Warning;
+pub use workset::{Family, Folder, StatePath, Workset};

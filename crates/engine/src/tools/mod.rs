@@ -1,0 +1,46 @@
+//! The tools, one file each; this table registers them (spec 03 §5).
+
+use serde_json::Value;
+
+use crate::{Arguments, Call, Environment, Refusal, Reply, Target};
+
+/// MCP annotations (spec 04 §7.1); no tool is destructive or reaches an open world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Annotations {
+    /// Changes nothing.
+    pub read_only: bool,
+    /// A repetition has no further effect.
+    pub idempotent: bool,
+}
+
+/// One tool of the surface.
+pub struct Tool {
+    /// Wire name.
+    pub name: &'static str,
+    /// Short display name.
+    pub title: &'static str,
+    /// What the model reads; at most 1,500 characters, the key sentence first.
+    pub description: &'static str,
+    /// Hints for clients.
+    pub annotations: Annotations,
+    /// Refused while a checkpoint of the addressed session is active (spec 03 §4.3).
+    pub gated: bool,
+    /// A repetition with equal arguments answers the same (spec 03 §4.2).
+    pub retryable: bool,
+    /// Leaves an event in the trace (spec 03 §8.1).
+    pub traced: bool,
+    /// Input schema of the parameters: `type: object`, no unions with null, no integer formats.
+    pub schema: fn() -> Value,
+    /// Which folders the call needs.
+    pub target: fn(&Environment<'_>, &Arguments) -> Result<Target, Refusal>,
+    /// The tool itself.
+    pub run: fn(&mut Call<'_>) -> Result<Reply, Refusal>,
+}
+
+/// All tools, in the order in which they are listed.
+pub static TOOLS: &[&Tool] = &[];
+
+/// Finds a tool by its wire name.
+pub fn tool(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().copied().find(|tool| tool.name == name)
+}
