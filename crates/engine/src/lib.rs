@@ -9,6 +9,7 @@ mod call;
 mod environment;
 mod refusal;
 mod reply;
+mod schema;
 mod settings;
 pub mod state;
 mod target;
