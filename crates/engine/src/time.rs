@@ -1,6 +1,6 @@
 //! Points in time as sessions write them (spec 03 §0.1).
 
-use jiff::{Timestamp as Instant, tz::TimeZone};
+use jiff::Timestamp as Instant;
 
 /// Milliseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +26,6 @@ impl Timestamp {
     /// `YYYY-MM-DD` in UTC.
     pub fn date(self) -> String {
         let instant = Instant::from_millisecond(self.0).unwrap_or(Instant::UNIX_EPOCH);
-        instant.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string()
+        instant.strftime("%Y-%m-%d").to_string()
     }
 }
