@@ -43,6 +43,8 @@ pub(crate) struct ScalarEvent<'a> {
     pub(crate) span: Span,
     pub(crate) style: Style,
     pub(crate) tag: Tag,
+    /// Where the tag is; the value itself if it has none.
+    pub(crate) tag_span: Span,
     /// Identifies the anchor; 0 for none.
     pub(crate) anchor: usize,
 }
@@ -53,6 +55,8 @@ pub(crate) struct CollectionEvent {
     pub(crate) span: Span,
     pub(crate) style: Style,
     pub(crate) tag: Tag,
+    /// Where the tag is; the value itself if it has none.
+    pub(crate) tag_span: Span,
     /// Identifies the anchor; 0 for none.
     pub(crate) anchor: usize,
 }
@@ -135,7 +139,9 @@ impl Builder {
 
     /// Returns the tree as far as it was built. Collections that are still open end where their content ends.
     pub(crate) fn finish(mut self) -> (Option<Node>, Vec<Problem>) {
-        while !self.stack.is_empty() {
+        while let Some(frame) = self.stack.last_mut() {
+            // Nothing can refer to it any more.
+            frame.anchor = 0;
             // A key whose value was never seen keeps its place in the tree.
             if let Some(Content::Mapping { pending: Pending::Key(_, span), .. }) =
                 self.stack.last().map(|frame| &frame.content)
@@ -155,7 +161,7 @@ impl Builder {
         self.charge(weight, event.span)?;
         let (value, warning) = scalar::resolve(event.text, event.style == Style::Plain, &event.tag);
         if let Some(warning) = warning {
-            self.problem(Severity::Warning, event.span, warning, Some("quote the value if it is meant as text"));
+            self.problem(Severity::Warning, event.tag_span, warning, Some("quote the value if it is meant as text"));
         }
         let node = Node { span: event.span, kind: Kind::Scalar(value), style: event.style };
         self.keep(event.anchor, &node, weight)?;
@@ -163,7 +169,12 @@ impl Builder {
         Ok(())
     }
 
-    pub(crate) fn open(&mut self, event: CollectionEvent) -> Result<(), Stop> {
+    /// Returns whether the next value stands in a mapping.
+    pub(crate) fn is_in_mapping(&self) -> bool {
+        self.stack.last().is_some_and(|frame| matches!(frame.content, Content::Mapping { .. }))
+    }
+
+    pub(crate) fn open(&mut self, event: &CollectionEvent) -> Result<(), Stop> {
         self.charge(Weight { nodes: 1, ..Weight::default() }, event.span)?;
         if self.stack.len() >= self.limits.safe_depth() {
             return Err(self.too_deep(event.span));
@@ -171,9 +182,14 @@ impl Builder {
         let expected = if event.is_mapping { "map" } else { "seq" };
         match &event.tag {
             Tag::Core(name) if name != expected => {
-                self.problem(Severity::Warning, event.span, format!("the value does not fit the tag `!!{name}`"), None);
+                self.problem(
+                    Severity::Warning,
+                    event.tag_span,
+                    format!("the value does not fit the tag `!!{name}`"),
+                    None,
+                );
             }
-            Tag::Unknown(tag) => self.problem(Severity::Warning, event.span, format!("unknown tag `{tag}`"), None),
+            Tag::Unknown(tag) => self.problem(Severity::Warning, event.tag_span, format!("unknown tag `{tag}`"), None),
             Tag::None | Tag::NonSpecific | Tag::Core(_) => {}
         }
         let content = if event.is_mapping {

@@ -104,13 +104,17 @@ impl Emitter<'_> {
         if !text.contains('\n') || text.chars().any(|c| needs_escape(c) && !matches!(c, '\n' | '\t')) {
             return false;
         }
-        let ends_the_text = self.last.is_some_and(|last| std::ptr::eq(last, text));
+        // Kept newlines would be extra newlines at the end of the text.
+        if text.ends_with("\n\n") && self.last.is_some_and(|last| std::ptr::eq(last, text)) {
+            return false;
+        }
+        // A tab where the reader looks for the indentation of the block is refused by some readers.
+        if text.trim_start_matches(['\n', ' ']).starts_with('\t') {
+            return false;
+        }
         let content = text.trim_end_matches('\n');
         let last_line = content.rsplit('\n').next().unwrap_or(content);
-        let last_line_is_blank = last_line.trim_matches([' ', '\t']).is_empty();
-        // A tab where the reader looks for the indentation of the block is refused by some readers.
-        let starts_with_tab = text.trim_start_matches(['\n', ' ']).starts_with('\t');
-        !last_line_is_blank && !starts_with_tab && !(ends_the_text && text.ends_with("\n\n"))
+        last_line.contains(|c| !matches!(c, ' ' | '\t'))
     }
 
     /// Writes a literal block with its content at `indent`.

@@ -54,9 +54,11 @@ fn read(text: &str, limits: &Limits, builder: &mut Builder) -> Result<(), Stop> 
                 return Err(Stop);
             }
         };
-        let span = place.byte_range().map_or(Span::empty(seen), |range| Span::new(range.start, range.end));
+        let mut span = place.byte_range().map_or(Span::empty(seen), |range| Span::new(range.start, range.end));
+        let tag_span =
+            place.tag_span().and_then(|tag| tag.byte_range()).map_or(span, |tag| Span::new(tag.start, tag.end));
         match event {
-            Event::DocumentStart(_, version) => {
+            Event::DocumentStart(is_explicit, version) => {
                 documents += 1;
                 if documents > 1 {
                     let help = "keep one document per file";
@@ -67,6 +69,10 @@ fn read(text: &str, limits: &Limits, builder: &mut Builder) -> Result<(), Stop> 
                     let message = format!("YAML {}.{} is read as YAML 1.2", version.major, version.minor);
                     builder.problem(Severity::Warning, span, message, None);
                 }
+                if !is_explicit {
+                    // This span is that of the first value; an indicator may stand before it.
+                    continue;
+                }
             }
             Event::Scalar(value, style, anchor, tag) => {
                 let style = scalar_style(style);
@@ -75,13 +81,24 @@ fn read(text: &str, limits: &Limits, builder: &mut Builder) -> Result<(), Stop> 
                     Style::Plain if span.is_empty() => left_out_span(text, span),
                     _ => span,
                 };
-                builder.scalar(&ScalarEvent { text: &value, span, style, tag: tag_of(tag.as_deref()), anchor })?;
+                builder.scalar(&ScalarEvent {
+                    text: &value,
+                    span,
+                    style,
+                    tag: tag_of(tag.as_deref()),
+                    tag_span,
+                    anchor,
+                })?;
             }
             Event::SequenceStart(style, anchor, tag) => {
-                builder.open(collection(false, style, anchor, tag.as_deref(), span))?;
+                if style == StructureStyle::Block && builder.is_in_mapping() {
+                    // The parser puts a list that is not indented under its key at its first item.
+                    span = Span::empty(indicator_offset(text, seen, &['-']).unwrap_or(span.start).min(span.start));
+                }
+                builder.open(&collection(false, style, anchor, tag.as_deref(), span, tag_span))?;
             }
             Event::MappingStart(style, anchor, tag) => {
-                builder.open(collection(true, style, anchor, tag.as_deref(), span))?;
+                builder.open(&collection(true, style, anchor, tag.as_deref(), span, tag_span))?;
             }
             // A block collection ends with its content; the parser sees that only at the next token.
             Event::SequenceEnd | Event::MappingEnd => builder.close((!span.is_empty()).then_some(span.end))?,
@@ -100,12 +117,13 @@ fn collection(
     anchor: usize,
     tag: Option<&granit_parser::Tag>,
     span: Span,
+    tag_span: Span,
 ) -> CollectionEvent {
     let style = match style {
         StructureStyle::Flow => Style::Flow,
         StructureStyle::Block => Style::Block,
     };
-    CollectionEvent { is_mapping, span, style, tag: tag_of(tag), anchor }
+    CollectionEvent { is_mapping, span, style, tag: tag_of(tag), tag_span, anchor }
 }
 
 fn scalar_style(style: ScalarStyle) -> Style {
@@ -132,20 +150,20 @@ fn tag_of(tag: Option<&granit_parser::Tag>) -> Tag {
 ///
 /// The parser's span covers only the content, and the blank lines after it.
 fn block_scalar_span(text: &str, seen: usize, content: Span) -> Span {
-    let start = indicator_offset(text, seen).unwrap_or(content.start).min(content.start);
+    let start = indicator_offset(text, seen, &['|', '>']).unwrap_or(content.start).min(content.start);
     let body = text.get(start..content.end).unwrap_or("");
     let used = body.trim_end().len();
     let line_end = body.get(used..).and_then(|rest| rest.find(['\n', '\r'])).map_or(body.len(), |length| used + length);
     Span::new(start, start + line_end)
 }
 
-/// Finds the `|` or `>` of a block scalar behind the comments, indicators, tags and anchors that may precede it.
-fn indicator_offset(text: &str, from: usize) -> Option<usize> {
+/// Finds one of the indicators behind the comments, other indicators, tags and anchors that may precede it.
+fn indicator_offset(text: &str, from: usize, indicators: &[char]) -> Option<usize> {
     let mut offset = from;
     loop {
         let rest = text.get(offset..)?;
         offset += match rest.chars().next()? {
-            '|' | '>' => return Some(offset),
+            found if indicators.contains(&found) => return Some(offset),
             '#' => rest.find(['\n', '\r'])?,
             '&' | '!' => rest.find([' ', '\t', '\n', '\r'])?,
             other => other.len_utf8(),
@@ -157,6 +175,17 @@ fn indicator_offset(text: &str, from: usize) -> Option<usize> {
 fn left_out_span(text: &str, span: Span) -> Span {
     let after_colon = text.get(span.end..).is_some_and(|rest| rest.starts_with(':'));
     Span::empty(span.end + usize::from(after_colon))
+}
+
+/// Finds the tab an error is about: the parser may stop before the text that holds it, or after the tab.
+fn tab_offset(text: &str, offset: usize) -> usize {
+    let (before, after) = text.split_at_checked(offset).unwrap_or((text, ""));
+    let blanks = before.len() - before.trim_end_matches([' ', '\t']).len();
+    let in_blanks = before.get(offset - blanks..).and_then(|blanks| blanks.find('\t')).map(|at| offset - blanks + at);
+    if after.starts_with('\t') {
+        return offset;
+    }
+    in_blanks.or_else(|| after.find('\t').map(|at| offset + at)).unwrap_or(offset)
 }
 
 /// Turns a syntax error into a problem that points at the character and says what to do.
@@ -171,7 +200,7 @@ fn report(text: &str, error: &ScanError, limits: &Limits, builder: &mut Builder)
         | ErrorKind::TabInIndentation
         | ErrorKind::TabInPlainScalar
         | ErrorKind::TabAtBlockScalarStart => {
-            offset += rest.find('\t').unwrap_or(0);
+            offset = tab_offset(text, offset);
             "a tab where only spaces may stand".clone_into(&mut message);
             help = Some("indent with spaces");
         }
