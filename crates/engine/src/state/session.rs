@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use crate::{Refusal, StatePath};
+use crate::{StatePath, Timestamp};
 
 /// One session, root or embedded (spec 03 §3.1). Unknown members are kept in `extra` and written back.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,6 +146,8 @@ pub struct DeclaredArtifact {
     pub name: String,
     /// Where it lies.
     pub path: Option<String>,
+    /// Unknown members.
+    pub extra: Map<String, Value>,
 }
 
 /// The last retryable call (spec 03 §4.2).
@@ -159,6 +161,8 @@ pub struct LastCall {
     pub seq: u64,
     /// The answer's text without warnings.
     pub result: String,
+    /// Unknown members.
+    pub extra: Map<String, Value>,
 }
 
 impl Session {
@@ -172,11 +176,49 @@ impl Session {
         path.0.iter().try_fold(self, |session, &i| session.triggered_workflows.get_mut(i)?.state.as_deref_mut())
     }
 
-    /// Reads a state.
-    ///
-    /// # Errors
-    /// `SESSION_SCHEMA_UNSUPPORTED` naming the JSON path (spec 03 §3.1).
-    pub fn from_json(_value: &Value) -> Result<Self, Refusal> {
-        Err(Refusal::new("SESSION_SCHEMA_UNSUPPORTED", "not written yet"))
+    /// This session and all embedded ones, each before its children.
+    pub fn walk(&self) -> impl Iterator<Item = (StatePath, &Self)> {
+        let mut open = vec![(StatePath::default(), self)];
+        std::iter::from_fn(move || {
+            let (path, session) = open.pop()?;
+            for (i, child) in session.triggered_workflows.iter().enumerate().rev() {
+                if let Some(state) = child.state.as_deref() {
+                    let mut below = path.clone();
+                    below.0.push(i);
+                    open.push((below, state));
+                }
+            }
+            Some((path, session))
+        })
+    }
+
+    /// Grows with every write to this session or one embedded in it: the sum of their `seq` (spec 03 §3.4).
+    pub fn generation(&self) -> u64 {
+        self.walk().fold(0, |sum, (_, session)| sum.saturating_add(session.seq))
+    }
+
+    /// Counts a write.
+    pub fn advance(&mut self, now: Timestamp) {
+        self.seq = self.seq.saturating_add(1);
+        self.ts = self.ts.max(now.seconds());
+    }
+
+    /// The time an event recorded now gets: never before the newest one (spec 03 §3.2).
+    pub fn clock(&self, now: Timestamp) -> Timestamp {
+        let newest = self.history.last().and_then(Event::time);
+        newest.map_or(now, |newest| newest.max(now))
+    }
+
+    /// Appends an event and gives it its timestamp, which is returned.
+    pub fn record(&mut self, mut event: Event, now: Timestamp) -> String {
+        let stamp = self.clock(now).text();
+        event.stamp(&stamp);
+        self.history.push(event);
+        stamp
+    }
+
+    /// Whether nothing is left to execute: the sentinel was reached.
+    pub fn is_over(&self) -> bool {
+        self.current_activity == workflow_corpus::TERMINAL
     }
 }
