@@ -33,8 +33,8 @@ fn corpora_read_without_errors_and_round_trip() {
 }
 
 fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(directory).expect("the directory can be read") {
+        let path = entry.expect("the directory can be read").path();
         if path.is_dir() {
             collect(&path, files);
         } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
@@ -45,7 +45,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
 
 /// Checks that one-line scalars slice back to what they hold.
 fn check_spans(node: &Node, text: &str) {
-    let own = node.span.slice(text).unwrap();
+    let own = node.span.slice(text).expect("spans lie in the text");
     match &node.kind {
         Kind::Scalar(value) => {
             if let (Style::Plain, Some(value), false) = (node.style, value.as_str(), own.contains('\n')) {
@@ -55,7 +55,8 @@ fn check_spans(node: &Node, text: &str) {
         Kind::Sequence(items) => items.iter().for_each(|item| check_spans(item, text)),
         Kind::Mapping(entries) => {
             for entry in entries {
-                assert_eq!(entry.key_span.slice(text).unwrap().trim_matches(['"', '\'']), entry.key);
+                let key = entry.key_span.slice(text).expect("spans lie in the text");
+                assert_eq!(key.trim_matches(['"', '\'']), entry.key);
                 check_spans(&entry.value, text);
             }
         }

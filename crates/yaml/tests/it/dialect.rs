@@ -1,5 +1,6 @@
 //! The dialect of spec 01 §2, row by row, and the limits.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -146,10 +147,11 @@ fn what_breaks_the_syntax_is_named_and_pointed_at() {
 
 #[test]
 fn problems_of_all_kinds_are_collected() {
+    const E: Severity = Severity::Error;
+    const W: Severity = Severity::Warning;
     let document = parse("a: !x 1\na: *nope\n? [k]\n: .nan\nb: 'open\n");
-    use Severity::{Error, Warning};
     let severities: Vec<_> = document.problems.iter().map(|problem| problem.severity).collect();
-    assert_eq!(severities, [Warning, Error, Error, Error, Warning, Error]);
+    assert_eq!(severities, [W, E, E, E, W, E]);
 }
 
 #[test]
@@ -177,7 +179,7 @@ fn deep_nesting_is_refused() {
         assert_eq!(document.problems.len(), 1);
         assert_eq!(document.problems[0].message, "lists and maps nest deeper than 128 levels");
     }
-    let block: String = (0..200).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+    let block = (0..200).map(|level| format!("{}a:\n", " ".repeat(level))).collect::<Vec<_>>().concat();
     assert_eq!(parse(&block).problems[0].message, "lists and maps nest deeper than 128 levels");
     // A caller cannot ask for more than the stack bears.
     let limits = Limits { depth: usize::MAX, ..Limits::default() };
@@ -190,7 +192,8 @@ fn aliases_cannot_nest_deeper_than_the_limit() {
     // Each line wraps the one before a hundred times more.
     let mut text = "- &a0 x\n".to_owned();
     for level in 1..10 {
-        text += &format!("- &a{level} {}*a{}{}\n", "[".repeat(100), level - 1, "]".repeat(100));
+        let (open, close) = ("[".repeat(100), "]".repeat(100));
+        writeln!(text, "- &a{level} {open}*a{}{close}", level - 1).expect("writing to a string does not fail");
     }
     let document = parse(&text);
     assert_eq!(document.problems[0].message, "lists and maps nest deeper than 128 levels");
@@ -202,8 +205,8 @@ fn alias_bombs_are_refused_quickly() {
     let mut texts = format!("a0: &a0 {}\n", "x".repeat(100_000));
     for level in 1..20 {
         let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
-        lists += &format!("a{level}: &a{level} [{aliases}]\n");
-        texts += &format!("a{level}: &a{level} [{aliases}]\n");
+        writeln!(lists, "a{level}: &a{level} [{aliases}]").expect("writing to a string does not fail");
+        writeln!(texts, "a{level}: &a{level} [{aliases}]").expect("writing to a string does not fail");
     }
     let started = Instant::now();
     let document = parse(&lists);
@@ -227,7 +230,7 @@ fn the_number_of_values_is_limited() {
 
 #[test]
 fn wide_maps_are_read_in_reasonable_time() {
-    let text: String = (0..90_000).map(|index| format!("key{index}: v\n")).collect();
+    let text = (0..90_000).map(|index| format!("key{index}: v\n")).collect::<Vec<_>>().concat();
     let started = Instant::now();
     let document = parse(&text);
     assert_eq!(document.problems, []);

@@ -204,7 +204,7 @@ fn check_spans(node: &Node, text: &str) {
             }
             match node.style {
                 Style::SingleQuoted => {
-                    assert!(own.len() >= 2 && own.starts_with('\'') && own.ends_with('\''), "{own:?}")
+                    assert!(own.len() >= 2 && own.starts_with('\'') && own.ends_with('\''), "{own:?}");
                 }
                 Style::DoubleQuoted => assert!(own.len() >= 2 && own.starts_with('"') && own.ends_with('"'), "{own:?}"),
                 Style::Literal => assert!(own.starts_with('|'), "{own:?}"),
