@@ -5,16 +5,27 @@
 //! [`Refusal`] and leaves the workset to be thrown away.
 
 mod arguments;
+mod batch;
+mod body;
 mod call;
+mod delivery;
+mod dispatch;
 mod environment;
+pub mod index;
+mod ledger;
+mod lineage;
 mod refusal;
 mod reply;
+mod repo;
 mod schema;
 mod settings;
+pub mod slug;
 pub mod state;
 mod target;
 mod time;
 pub mod tools;
+pub mod trace;
+mod usage;
 mod workset;
 
 pub use arguments::Arguments;

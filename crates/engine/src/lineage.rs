@@ -1,0 +1,218 @@
+//! Parents, ancestors and children of a session, for children of both kinds (spec 03 §1.9).
+
+use serde_json::{Map, Value};
+
+use crate::{
+    Environment, Refusal, StatePath, Timestamp, Workset,
+    state::{ChildReference, Event, Session, Status, canonical_json},
+};
+
+/// Ancestors above which a session warns.
+pub(crate) const DEPTH_WARNING: usize = 5;
+/// Ancestors above which no session is made.
+pub(crate) const DEPTH_LIMIT: usize = 32;
+/// Size above which a parent snapshot is trimmed, in bytes as written.
+const SNAPSHOT_LIMIT: usize = 1 << 20;
+/// History events that a trimmed snapshot keeps.
+const SNAPSHOT_EVENTS: usize = 1000;
+
+/// Ancestors of the session at an address of a family, nearest first: the enclosing sessions, then the recorded
+/// parents of the root.
+pub(crate) fn ancestors<'a>(root: &'a Session, path: &StatePath) -> Vec<&'a Session> {
+    let mut above: Vec<&Session> =
+        (0..path.0.len()).rev().filter_map(|length| root.at(&StatePath(path.0[..length].to_vec()))).collect();
+    let mut next = root.parent_session.as_deref();
+    while let Some(parent) = next {
+        above.push(parent);
+        next = parent.parent_session.as_deref();
+    }
+    above
+}
+
+/// Ancestors of the addressed session, nearest first.
+pub(crate) fn of(workset: &Workset) -> Vec<&Session> {
+    let root = workset.families.first().and_then(|family| family.root.as_ref());
+    root.map(|root| ancestors(root, &workset.path)).unwrap_or_default()
+}
+
+/// Refuses a session with too many ancestors and says whether there are so many that it warns.
+///
+/// # Errors
+/// `DEPTH_LIMIT`.
+pub(crate) fn check_depth(depth: usize) -> Result<Option<String>, Refusal> {
+    if depth > DEPTH_LIMIT {
+        return Err(Refusal::new(
+            "DEPTH_LIMIT",
+            format!(
+                "The new session would have {depth} ancestors; at most {DEPTH_LIMIT} are possible. Dispatch it from a \
+                 session nearer to the top, or start it without a parent."
+            ),
+        )
+        .with("depth", depth)
+        .with("limit", DEPTH_LIMIT));
+    }
+    Ok((depth > DEPTH_WARNING).then(|| {
+        format!("This session has {depth} ancestors; more than {DEPTH_WARNING} usually mean that a dispatch repeats itself.")
+    }))
+}
+
+/// Whether a root session or one embedded in it holds an index.
+pub(crate) fn holds(root: &Session, index: &str) -> bool {
+    root.walk().any(|(_, session)| session.session_index == index)
+}
+
+/// Whether an index belongs to the addressed session, an ancestor or a descendant of it.
+pub(crate) fn is_related(env: &Environment<'_>, workset: &Workset, index: &str) -> bool {
+    let Some(session) = workset.session() else { return false };
+    if holds(session, index) || of(workset).iter().any(|ancestor| ancestor.session_index == index) {
+        return true;
+    }
+    let mut open = own_folder_children(session);
+    let mut seen = vec![session.session_index.clone()];
+    while let Some(child) = open.pop() {
+        if child == index {
+            return true;
+        }
+        if seen.contains(&child) {
+            continue;
+        }
+        if let Some(found) = env.registry.find(&child)
+            && let Some(below) = found.session()
+        {
+            if holds(below, index) {
+                return true;
+            }
+            open.extend(own_folder_children(below));
+        }
+        seen.push(child);
+    }
+    false
+}
+
+/// Indexes of the own-folder children of a session and of those embedded in it.
+fn own_folder_children(session: &Session) -> Vec<String> {
+    session
+        .walk()
+        .flat_map(|(_, below)| &below.triggered_workflows)
+        .filter(|reference| reference.state.is_none())
+        .map(|reference| reference.session_index.clone())
+        .collect()
+}
+
+/// What a child with its own folder keeps of its parent: the parent's state as it is, trimmed only when it is larger
+/// than 1 MiB as written: ancestors go, oldest first, then the parent's history down to its newest 1,000 events.
+pub(crate) fn snapshot(parent: &Session) -> Session {
+    let mut copy = parent.clone();
+    if written_size(&copy) <= SNAPSHOT_LIMIT {
+        return copy;
+    }
+    while written_size(&copy) > SNAPSHOT_LIMIT && drop_oldest_ancestor(&mut copy) {}
+    if written_size(&copy) > SNAPSHOT_LIMIT && copy.history.len() > SNAPSHOT_EVENTS {
+        copy.history.drain(..copy.history.len() - SNAPSHOT_EVENTS);
+        copy.snapshot_trimmed = true;
+    }
+    copy
+}
+
+/// Removes the outermost recorded parent and marks the one that is outermost then.
+fn drop_oldest_ancestor(session: &mut Session) -> bool {
+    match session.parent_session.as_deref_mut() {
+        None => false,
+        Some(parent) => {
+            if !drop_oldest_ancestor(parent) {
+                session.parent_session = None;
+                session.snapshot_trimmed = true;
+            }
+            true
+        }
+    }
+}
+
+/// Bytes of a snapshot inside its child's file, where every line is indented once more.
+fn written_size(session: &Session) -> usize {
+    let text = canonical_json(&session.to_json());
+    text.len() + 2 * text.matches('\n').count()
+}
+
+/// Adds a child to a session: the reference and `workflow_triggered`.
+pub(crate) fn link(parent: &mut Session, child: &Session, state: Option<Session>, now: Timestamp) {
+    let activity = parent.current_activity.clone();
+    let event = Event::new("workflow_triggered")
+        .with_activity(&activity)
+        .with_data("workflowId", child.workflow_id.as_str())
+        .with_data("sessionIndex", child.session_index.as_str());
+    let stamp = parent.record(event, now);
+    let mut from = Map::new();
+    from.insert("activityId".to_owned(), activity.into());
+    parent.triggered_workflows.push(ChildReference {
+        workflow_id: child.workflow_id.clone(),
+        session_index: child.session_index.clone(),
+        triggered_at: stamp,
+        triggered_from: from,
+        status: Status::Running.as_str().to_owned(),
+        completed_at: None,
+        returned_context: None,
+        state: state.map(Box::new),
+        extra: Map::new(),
+    });
+}
+
+/// Whether a session has a reference to a child.
+pub(crate) fn is_linked(parent: &Session, child_index: &str) -> bool {
+    parent.triggered_workflows.iter().any(|reference| reference.session_index == child_index)
+}
+
+/// Brings the own-folder children of a root session up to date after an interrupted call: children that name it as
+/// their parent get their reference, and a running reference takes its status from the child. Says whether anything
+/// changed.
+pub(crate) fn converge(env: &Environment<'_>, root: &mut Session) -> bool {
+    let mut changed = false;
+    for index in env.registry.children_of(&root.session_index) {
+        if is_linked(root, &index) {
+            continue;
+        }
+        if let Some(found) = env.registry.find(&index)
+            && let Some(child) = found.session()
+            && child.parent_session.as_ref().is_some_and(|parent| parent.session_index == root.session_index)
+        {
+            link(root, child, None, env.now);
+            changed = true;
+        }
+    }
+    for i in 0..root.triggered_workflows.len() {
+        let reference = &root.triggered_workflows[i];
+        if reference.state.is_some() || reference.status != Status::Running.as_str() {
+            continue;
+        }
+        if let Some(found) = env.registry.find(&reference.session_index)
+            && let Some(child) = found.session()
+            && child.status != Status::Running
+        {
+            settle(root, i, child, env.now);
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// Closes the reference to a child that has ended.
+fn settle(parent: &mut Session, position: usize, child: &Session, now: Timestamp) {
+    let event = Event::new("workflow_returned")
+        .with_data("sessionIndex", child.session_index.as_str())
+        .with_data("workflowId", child.workflow_id.as_str());
+    let stamp = parent.record(event, now);
+    let ended = child.history.iter().rev().find(|event| event.kind() == "workflow_completed");
+    let reference = &mut parent.triggered_workflows[position];
+    child.status.as_str().clone_into(&mut reference.status);
+    reference.completed_at = Some(ended.map_or(stamp, |event| event.timestamp().to_owned()));
+}
+
+/// The `parent` member of a status answer.
+pub(crate) fn digest(parent: &Session) -> Value {
+    serde_json::json!({
+        "session_index": parent.session_index,
+        "workflow_id": parent.workflow_id,
+        "activity": parent.current_activity,
+        "version": parent.workflow_version,
+    })
+}
