@@ -4,23 +4,41 @@
 //! roots, keeps every problem as a [`Diagnostic`] with file, line and column, and answers what an engine needs to
 //! deliver: workflows, activities, composed techniques, bundles, resources.
 
+mod artifact;
+mod bundle;
+mod compose;
 mod condition;
+mod derived;
 mod diagnostic;
+mod frontmatter;
+mod inspection;
+mod link;
 mod listing;
+mod markdown;
 mod model;
+mod provenance;
+mod reference;
+mod resolve;
+mod resource;
 mod route;
 mod scan;
 mod snapshot;
 mod source;
 mod step;
+mod technique;
 mod value;
 pub mod when;
 mod workflow;
 
+pub use artifact::Artifact;
+pub use bundle::Bundle;
+pub use compose::Composed;
 pub use condition::claims_match;
 pub use diagnostic::{Diagnostic, Severity, Warning};
 pub use listing::{ListError, ListedWorkflow, Listing, Status};
 pub use model::*;
+pub use resolve::{Resolved, Scope, Unresolved};
+pub use resource::{Resource, ResourceError};
 pub use route::TransitionEntry;
 pub use snapshot::{Corpus, Has, Library, WorkflowError};
 pub use source::{Root, SourceFile};

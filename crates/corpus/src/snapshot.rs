@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::derived::Derived;
 use crate::diagnostic::Diagnostic;
 use crate::listing::Listing;
 use crate::scan::{RootFiles, scan};
@@ -56,6 +57,7 @@ impl Library {
             files,
             workflows: Mutex::default(),
             listing: OnceLock::new(),
+            derived: Derived::default(),
         });
         *last = Some(Arc::clone(&corpus));
         corpus
@@ -83,6 +85,8 @@ pub struct Corpus {
     files: Vec<Arc<RootFiles>>,
     workflows: Mutex<HashMap<WorkflowKey, Loaded>>,
     listing: OnceLock<Listing>,
+    /// Compositions, bundles and what else is worked out on demand.
+    pub(crate) derived: Derived,
 }
 
 /// Why there is no workflow of that id.

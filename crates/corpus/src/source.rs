@@ -1,10 +1,14 @@
 //! One definition file as it was read, and what is derived from its text alone.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use sha2::{Digest as _, Sha256};
+use workflow_yaml::{Document, LineIndex};
 
 use crate::FileId;
+use crate::resource::ResourceText;
+use crate::technique::Parsed;
 
 /// Files above this many bytes are reported, not read.
 pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -81,9 +85,45 @@ pub struct SourceFile {
     pub hash: [u8; 32],
     /// Why there is no text.
     pub(crate) problem: Option<FileProblem>,
+    yaml: OnceLock<Document>,
+    lines: OnceLock<LineIndex>,
+    fragments: OnceLock<bool>,
+    technique: OnceLock<Parsed>,
+    resource: OnceLock<ResourceText>,
 }
 
 impl SourceFile {
+    fn new(id: FileId, text: String, hash: [u8; 32], problem: Option<FileProblem>) -> Self {
+        let (yaml, lines, fragments) = Default::default();
+        let (technique, resource) = Default::default();
+        Self { id, text, hash, problem, yaml, lines, fragments, technique, resource }
+    }
+
+    /// The text read as a technique; parsed once.
+    pub(crate) fn technique(&self) -> &Parsed {
+        self.technique.get_or_init(|| crate::technique::parse(&self.text))
+    }
+
+    /// The text read as a resource; parsed once.
+    pub(crate) fn resource(&self) -> &ResourceText {
+        self.resource.get_or_init(|| crate::resource::parse(&self.text))
+    }
+
+    /// The text read as YAML; parsed once.
+    pub(crate) fn yaml(&self) -> &Document {
+        self.yaml.get_or_init(|| workflow_yaml::parse(&self.text))
+    }
+
+    /// Line starts of the text.
+    pub(crate) fn line_index(&self) -> &LineIndex {
+        self.lines.get_or_init(|| LineIndex::new(&self.text))
+    }
+
+    /// Whether the `fragments` of this manifest can be used; worked out once.
+    pub(crate) fn fragments_usable(&self, check: impl FnOnce() -> bool) -> bool {
+        *self.fragments.get_or_init(check)
+    }
+
     /// A file with this content.
     pub(crate) fn from_bytes(id: FileId, bytes: Vec<u8>) -> Self {
         let hash = Sha256::digest(&bytes).into();
@@ -97,13 +137,13 @@ impl SourceFile {
                 (String::new(), Some(FileProblem::NotUtf8 { line, column }))
             }
         };
-        Self { id, text, hash, problem }
+        Self::new(id, text, hash, problem)
     }
 
     /// A file that is listed but has no usable content.
     pub(crate) fn without_text(id: FileId, problem: FileProblem) -> Self {
         let hash = Sha256::digest(problem.message().as_bytes()).into();
-        Self { id, text: String::new(), hash, problem: Some(problem) }
+        Self::new(id, String::new(), hash, Some(problem))
     }
 
     /// Last segment of the path.
