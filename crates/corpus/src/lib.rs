@@ -5,11 +5,16 @@
 //! deliver: workflows, activities, composed techniques, bundles, resources.
 
 mod artifact;
+mod body;
 mod bundle;
 mod compose;
 mod condition;
+mod decode;
 mod derived;
 mod diagnostic;
+#[cfg(test)]
+mod fixture;
+mod fragment;
 mod frontmatter;
 mod inspection;
 mod link;

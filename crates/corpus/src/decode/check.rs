@@ -1,0 +1,233 @@
+//! Compares a tree with its shape and reports everything that does not fit.
+
+use serde_json::Value;
+use workflow_yaml::{Entry, Kind, Node};
+
+use super::shape::{Need, Object, Shape, Tagged};
+use super::sink::{Path, Sink};
+
+/// What the check of a file has to know besides the tables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    /// Code of problems without a code of their own.
+    pub(crate) code: &'static str,
+    /// Is it a definition of `meta`?
+    pub(crate) meta: bool,
+}
+
+/// Reports everything in `node` that does not fit `shape`.
+pub(crate) fn check(node: &Node, shape: &Shape, path: &Path<'_>, context: Context, sink: &mut Sink<'_>) {
+    match shape {
+        Shape::Any => {}
+        Shape::List { of, least } => list(node, of, *least, path, context, sink),
+        Shape::Map(of) => match node.as_mapping() {
+            Some(entries) => {
+                for entry in entries {
+                    check(&entry.value, of, &path.key(&entry.key), context, sink);
+                }
+            }
+            None => mismatch(node, shape, path, context, sink),
+        },
+        Shape::Object(object) => match node.as_mapping() {
+            Some(entries) => members(node, entries, object, path, context, sink),
+            None => mismatch(node, shape, path, context, sink),
+        },
+        Shape::Later(_) if node.as_mapping().is_some() => {}
+        Shape::Tagged(tagged) => tagged_object(node, tagged, path, context, sink),
+        Shape::Either(shapes) => match shapes.iter().find(|shape| same_type(node, shape)) {
+            Some(shape) => check(node, shape, path, context, sink),
+            None => mismatch(node, shape, path, context, sink),
+        },
+        Shape::Formed(form) => match node.as_str() {
+            Some(text) if (form.fits)(text) => {}
+            _ => {
+                let message = format!("expected {}, found {}", form.expected, found(node));
+                let diagnostic = sink.error(form.code.unwrap_or(context.code), node.span, path, message);
+                if matches!(node.kind, Kind::Scalar(Value::Number(_))) {
+                    diagnostic.help = Some("a number is no version; write all three parts, as in 1.0.0".to_owned());
+                }
+            }
+        },
+        Shape::Choice(choices) => match node.as_str() {
+            Some(text) if choices.contains(&text) => {}
+            Some(text) => {
+                let message = format!("expected {}, found `{text}`", expected(shape));
+                sink.error(context.code, node.span, path, message).help = nearest(text, choices.iter().copied());
+            }
+            None => mismatch(node, shape, path, context, sink),
+        },
+        Shape::OnlyFalse => match node.as_scalar() {
+            Some(Value::Bool(false)) => {}
+            Some(Value::Bool(true)) => {
+                let message = "only `false` may stand here".to_owned();
+                let help = "steps are required unless they say otherwise; remove the key";
+                sink.error(context.code, node.span, path, message).help = Some(help.to_owned());
+            }
+            _ => mismatch(node, shape, path, context, sink),
+        },
+        Shape::Whole { least } => match node.as_scalar().and_then(whole) {
+            Some(number) if number >= *least => {}
+            _ => mismatch(node, shape, path, context, sink),
+        },
+        Shape::Text | Shape::Boolean | Shape::Null | Shape::Number | Shape::Later(_) => {
+            if !same_type(node, shape) {
+                mismatch(node, shape, path, context, sink);
+            }
+        }
+    }
+}
+
+fn list(node: &Node, of: &Shape, least: usize, path: &Path<'_>, context: Context, sink: &mut Sink<'_>) {
+    let Some(items) = node.as_sequence() else {
+        let message = format!("expected a list, found {}", found(node));
+        sink.error(context.code, node.span, path, message);
+        return;
+    };
+    if items.len() < least {
+        let message =
+            format!("expected at least {least} item{}, found {}", if least == 1 { "" } else { "s" }, items.len());
+        sink.error(context.code, node.span, path, message);
+    }
+    for (position, item) in items.iter().enumerate() {
+        check(item, of, &path.item(position), context, sink);
+    }
+}
+
+fn members(node: &Node, entries: &[Entry], object: &Object, path: &Path<'_>, context: Context, sink: &mut Sink<'_>) {
+    for field in object.fields {
+        if field.need == Need::Required && !entries.iter().any(|entry| entry.key == field.name) {
+            let message = format!("the key `{}` is missing", field.name);
+            sink.error(context.code, node.span, &path.key(field.name), message);
+        }
+    }
+    for entry in entries {
+        match object.field(&entry.key) {
+            Some(field) if field.need != Need::OnlyMeta || context.meta => {
+                check(&entry.value, &field.shape, &path.key(&entry.key), context, sink);
+            }
+            known => {
+                let message = format!("unknown key `{}`", entry.key);
+                let place = path.key(&entry.key);
+                let diagnostic = if object.closed {
+                    sink.error(context.code, entry.key_span, &place, message)
+                } else {
+                    sink.warning("workflow.unknown-key", entry.key_span, &place, message)
+                };
+                diagnostic.help = if known.is_some() {
+                    Some("only the workflow `meta` may have it".to_owned())
+                } else {
+                    let names = object.fields.iter().map(|field| field.name);
+                    nearest(&entry.key, names.clone())
+                        .or_else(|| Some(format!("known keys: {}", names.collect::<Vec<_>>().join(", "))))
+                };
+            }
+        }
+    }
+}
+
+fn tagged_object(node: &Node, tagged: &Tagged, path: &Path<'_>, context: Context, sink: &mut Sink<'_>) {
+    let Some(entries) = node.as_mapping() else {
+        let message = format!("expected a map, found {}", found(node));
+        sink.error(context.code, node.span, path, message);
+        return;
+    };
+    let names: Vec<&str> = tagged.choices.iter().map(|(name, _)| *name).collect();
+    let one_of = names.join(", ");
+    let Some(tag) = node.get(tagged.tag) else {
+        let message = format!("the key `{}` is missing; it is one of {one_of}", tagged.tag);
+        sink.error(context.code, node.span, &path.key(tagged.tag), message);
+        return;
+    };
+    let object = tag.as_str().and_then(|text| tagged.choices.iter().find(|(name, _)| *name == text));
+    match object {
+        Some((_, object)) => members(node, entries, object, path, context, sink),
+        None => {
+            let message = format!("expected one of {one_of}, found {}", found(tag));
+            let help = tag.as_str().and_then(|text| nearest(text, names.into_iter()));
+            sink.error(context.code, tag.span, &path.key(tagged.tag), message).help = help;
+        }
+    }
+}
+
+fn whole(value: &Value) -> Option<u64> {
+    value.as_u64()
+}
+
+/// Is the node of the JSON type that the shape begins with?
+fn same_type(node: &Node, shape: &Shape) -> bool {
+    match shape {
+        Shape::Any => true,
+        Shape::Text | Shape::Formed(_) | Shape::Choice(_) => node.type_name() == "string",
+        Shape::Boolean | Shape::OnlyFalse => node.type_name() == "boolean",
+        Shape::Whole { .. } | Shape::Number => node.type_name() == "number",
+        Shape::Null => node.is_null(),
+        Shape::List { .. } => node.as_sequence().is_some(),
+        Shape::Map(_) | Shape::Object(_) | Shape::Tagged(_) | Shape::Later(_) => node.as_mapping().is_some(),
+        Shape::Either(shapes) => shapes.iter().any(|shape| same_type(node, shape)),
+    }
+}
+
+fn mismatch(node: &Node, shape: &Shape, path: &Path<'_>, context: Context, sink: &mut Sink<'_>) {
+    let message = format!("expected {}, found {}", expected(shape), found(node));
+    let diagnostic = sink.error(context.code, node.span, path, message);
+    diagnostic.help = match (shape, &node.kind) {
+        (Shape::Boolean | Shape::OnlyFalse, Kind::Scalar(Value::String(text)))
+            if matches!(text.to_ascii_lowercase().as_str(), "yes" | "no" | "on" | "off" | "y" | "n") =>
+        {
+            Some("in YAML 1.2 only true and false are booleans".to_owned())
+        }
+        (Shape::Text | Shape::Choice(_), Kind::Scalar(Value::Number(_) | Value::Bool(_))) => {
+            Some("put the value in quotes".to_owned())
+        }
+        (_, Kind::Scalar(Value::Null)) => Some("give it a value or remove the key".to_owned()),
+        _ => None,
+    };
+}
+
+fn expected(shape: &Shape) -> String {
+    match shape {
+        Shape::Any => "any value".to_owned(),
+        Shape::Text => "a string".to_owned(),
+        Shape::Formed(form) => form.expected.to_owned(),
+        Shape::Choice(choices) => match choices {
+            [only] => format!("`{only}`"),
+            _ => format!("one of {}", choices.join(", ")),
+        },
+        Shape::Boolean => "true or false".to_owned(),
+        Shape::OnlyFalse => "false".to_owned(),
+        Shape::Whole { least } => format!("a whole number from {least}"),
+        Shape::Number => "a number".to_owned(),
+        Shape::Null => "null".to_owned(),
+        Shape::List { .. } => "a list".to_owned(),
+        Shape::Map(_) | Shape::Object(_) | Shape::Tagged(_) | Shape::Later(_) => "a map".to_owned(),
+        Shape::Either(shapes) => shapes.iter().map(expected).collect::<Vec<_>>().join(" or "),
+    }
+}
+
+fn found(node: &Node) -> String {
+    match &node.kind {
+        Kind::Sequence(_) => "a list".to_owned(),
+        Kind::Mapping(_) => "a map".to_owned(),
+        Kind::Scalar(Value::Null) => "nothing".to_owned(),
+        Kind::Scalar(Value::String(text)) => {
+            let short: String = text.chars().take(40).collect();
+            let more = if short.len() < text.len() { "…" } else { "" };
+            format!("the string `{short}{more}`")
+        }
+        Kind::Scalar(Value::Bool(value)) => format!("the boolean {value}"),
+        Kind::Scalar(value) => format!("the number {value}"),
+    }
+}
+
+/// Advice that names the known word closest to `word`, if one is close.
+pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    let plain =
+        |text: &str| text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
+    let wanted = plain(word);
+    let limit = 1.max(wanted.chars().count() / 3);
+    known
+        .map(|name| (strsim::damerau_levenshtein(&wanted, &plain(name)), name))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| format!("did you mean `{name}`?"))
+}
