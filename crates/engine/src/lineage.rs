@@ -162,34 +162,45 @@ pub(crate) fn is_linked(parent: &Session, child_index: &str) -> bool {
     parent.triggered_workflows.iter().any(|reference| reference.session_index == child_index)
 }
 
-/// Brings the own-folder children of a root session up to date after an interrupted call: children that name it as
-/// their parent get their reference, and a running reference takes its status from the child. Says whether anything
-/// changed.
-pub(crate) fn converge(env: &Environment<'_>, root: &mut Session) -> bool {
-    let mut changed = false;
-    for index in env.registry.children_of(&root.session_index) {
-        if is_linked(root, &index) {
-            continue;
-        }
-        if let Some(found) = env.registry.find(&index)
-            && let Some(child) = found.session()
-            && child.parent_session.as_ref().is_some_and(|parent| parent.session_index == root.session_index)
-        {
-            link(root, child, None, env.now);
-            changed = true;
-        }
+/// Brings what a session knows of an own-folder child up to date: the reference is added when it is missing, and a
+/// running one takes its status from a child that has ended. Says whether anything changed.
+pub(crate) fn reconcile(parent: &mut Session, child: &Session, now: Timestamp) -> bool {
+    let was_missing = !is_linked(parent, &child.session_index);
+    if was_missing {
+        link(parent, child, None, now);
     }
-    for i in 0..root.triggered_workflows.len() {
-        let reference = &root.triggered_workflows[i];
-        if reference.state.is_some() || reference.status != Status::Running.as_str() {
-            continue;
+    let open = parent.triggered_workflows.iter().position(|reference| {
+        reference.session_index == child.session_index
+            && reference.state.is_none()
+            && reference.status == Status::Running.as_str()
+    });
+    match open {
+        Some(position) if child.status != Status::Running => {
+            settle(parent, position, child, now);
+            true
         }
-        if let Some(found) = env.registry.find(&reference.session_index)
-            && let Some(child) = found.session()
-            && child.status != Status::Running
-        {
-            settle(root, i, child, env.now);
-            changed = true;
+        _ => was_missing,
+    }
+}
+
+/// [`reconcile`]s a root session with every own-folder child that it names or that names it, after calls that may have
+/// been interrupted. Says whether anything changed.
+pub(crate) fn converge(env: &Environment<'_>, root: &mut Session) -> bool {
+    let mut children: Vec<String> = root
+        .triggered_workflows
+        .iter()
+        .filter(|reference| reference.state.is_none() && reference.status == Status::Running.as_str())
+        .map(|reference| reference.session_index.clone())
+        .collect();
+    let named = env.registry.children_of(&root.session_index);
+    children.extend(named.into_iter().filter(|index| !is_linked(root, index)));
+    let mut changed = false;
+    for index in children {
+        let Some(found) = env.registry.find(&index) else { continue };
+        let Some(child) = found.session() else { continue };
+        let names_it = child.parent_session.as_ref().is_some_and(|parent| parent.session_index == root.session_index);
+        if names_it || is_linked(root, &index) {
+            changed |= reconcile(root, child, env.now);
         }
     }
     changed

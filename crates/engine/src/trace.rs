@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use subtle::ConstantTimeEq as _;
 
 use crate::{
-    Arguments, Content, Environment, Purpose, Refusal, Reply, Signer, Timestamp, Tool, TraceEntry, TraceSlice, Workset, lineage,
+    Arguments, Environment, Purpose, Refusal, Reply, Signer, Timestamp, Tool, TraceEntry, TraceSlice, Workset, lineage,
     state::{Session, is_session_index},
 };
 
@@ -34,7 +34,7 @@ pub fn event(
     duration_ms: u64,
 ) -> Option<TraceEntry> {
     let leaves_none = match outcome {
-        Ok(reply) => tool.retryable && is_repetition(reply),
+        Ok(reply) => reply.repeated,
         Err(refusal) => ARGUMENT_CODES.contains(&refusal.code),
     };
     if !tool.traced || leaves_none {
@@ -69,10 +69,6 @@ pub fn event(
         name_child(&mut members, child, workflow.map_or("", |reference| &reference.workflow_id));
     }
     Some(TraceEntry { session_index: session.session_index.clone(), event: Value::Object(members) })
-}
-
-fn is_repetition(reply: &Reply) -> bool {
-    matches!(&reply.content, Content::Json(members) if members.get("already_done") == Some(&Value::Bool(true)))
 }
 
 /// The event in a parent's trace that names the child it got.
@@ -117,6 +113,18 @@ pub(crate) struct Tokens {
     pub more: Vec<String>,
     /// `trace_ref`: `<index>:<from>-<to>`.
     pub reference: String,
+}
+
+impl Tokens {
+    /// `trace_token`, and `trace_tokens_more` when there are more.
+    pub(crate) fn meta(self) -> Map<String, Value> {
+        let mut members = Map::new();
+        members.insert("trace_token".to_owned(), self.first.into());
+        if !self.more.is_empty() {
+            members.insert("trace_tokens_more".to_owned(), self.more.into());
+        }
+        members
+    }
 }
 
 /// Tokens for the current segment of a session, which ends with a transition to `activity`.

@@ -197,7 +197,7 @@ fn refuse(call: &mut Call<'_>, scope: &str, activity: &str, tokens: u64, limit: 
 /// The warning for a step that cannot be bundled because its technique is nowhere.
 fn unresolved_step(step: &str, unresolved: &Unresolved) -> Warning {
     Warning {
-        code: "W_TECHNIQUE_UNRESOLVED",
+        code: "W_REFERENCE_UNRESOLVED",
         message: format!(
             "Technique '{}' of step '{step}' was left out of step_techniques: {}",
             unresolved.reference, unresolved.reason

@@ -1,5 +1,19 @@
 //! The tools, one file each; this table registers them (spec 03 §5).
 
+mod discover;
+mod dispatch_child;
+mod get_activity;
+mod get_resource;
+mod get_technique;
+mod get_trace;
+mod get_workflow;
+mod get_workflow_status;
+mod health_check;
+mod inspect_session;
+mod list_workflows;
+mod record_usage;
+mod start_session;
+
 use serde_json::Value;
 
 use crate::{Arguments, Call, Environment, Refusal, Reply, Target};
@@ -38,7 +52,21 @@ pub struct Tool {
 }
 
 /// All tools, in the order in which they are listed.
-pub static TOOLS: &[&Tool] = &[];
+pub static TOOLS: &[&Tool] = &[
+    &discover::TOOL,
+    &list_workflows::TOOL,
+    &health_check::TOOL,
+    &start_session::TOOL,
+    &dispatch_child::TOOL,
+    &get_workflow::TOOL,
+    &get_activity::TOOL,
+    &get_technique::TOOL,
+    &get_resource::TOOL,
+    &record_usage::TOOL,
+    &get_trace::TOOL,
+    &get_workflow_status::TOOL,
+    &inspect_session::TOOL,
+];
 
 /// Finds a tool by its wire name.
 pub fn tool(name: &str) -> Option<&'static Tool> {

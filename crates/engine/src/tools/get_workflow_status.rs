@@ -1,0 +1,116 @@
+//! `get_workflow_status`: where a session stands (spec 03 §5.6).
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use workflow_corpus::TERMINAL;
+
+use crate::{
+    Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool, handle, lineage,
+    schema::input_schema,
+    state::{Session, Status},
+};
+
+pub(crate) static TOOL: Tool = Tool {
+    name: "get_workflow_status",
+    title: "Get workflow status",
+    description: "Says where a session stands, as JSON: status (active, blocked while a checkpoint waits for its answer, or \
+                  completed), current_activity, completed_activities, all variables, the workflow, the parent if the session \
+                  was dispatched, last_checkpoint, and last_activity: true when the current activity has no successor. When \
+                  blocked, active_checkpoint holds the checkpoint_handle for present_checkpoint and respond_checkpoint. \
+                  Changes nothing and is always possible: poll a dispatched child with it, and call it first after a resume. \
+                  inspect_session shows more.",
+    annotations: Annotations { read_only: true, idempotent: true },
+    gated: false,
+    retryable: false,
+    traced: false,
+    schema: input_schema::<Params>,
+    target,
+    run,
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    /// The session, as returned by start_session or dispatch_child.
+    session_index: String,
+}
+
+fn target(_env: &Environment<'_>, arguments: &Arguments) -> Result<Target, Refusal> {
+    let params: Params = arguments.decode(TOOL.name)?;
+    Target::session(&params.session_index)
+}
+
+fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
+    let env = call.env;
+    let session = call.session()?;
+    let index = session.session_index.as_str();
+    let definition = env.corpus.workflow(&session.workflow_id).ok();
+    let mut members = Map::new();
+    members.insert("status".to_owned(), status(session).into());
+    let current = if session.current_activity.is_empty() { "none" } else { &session.current_activity };
+    members.insert("current_activity".to_owned(), current.into());
+    members.insert("completed_activities".to_owned(), json!(completed(env, session)));
+    members.insert("variables".to_owned(), Value::Object(session.variables.clone()));
+    let workflow = match &definition {
+        Some(workflow) => json!({"id": workflow.id(), "version": workflow.version, "title": workflow.title}),
+        None => json!({"id": session.workflow_id}),
+    };
+    members.insert("workflow".to_owned(), workflow);
+    if let Some(parent) = lineage::of(call.workset).first() {
+        members.insert("parent".to_owned(), lineage::digest(parent));
+    }
+    if let Some(answer) = session.history.iter().rev().find(|event| event.kind() == "checkpoint_response") {
+        let last = json!({
+            "activity_id": answer.activity(),
+            "checkpoint_id": answer.checkpoint(),
+            "option_id": answer.data_text("optionId").unwrap_or_default(),
+            "timestamp": answer.timestamp(),
+        });
+        members.insert("last_checkpoint".to_owned(), last);
+    }
+    if let Some(active) = &session.active_checkpoint {
+        let waiting = json!({
+            "activity_id": active.activity_id,
+            "checkpoint_id": active.checkpoint_id,
+            "yielded_at": active.yielded_at,
+            "checkpoint_handle": handle::of_active(env.signer, index, active),
+        });
+        members.insert("active_checkpoint".to_owned(), waiting);
+    }
+    let activity = definition.as_deref().and_then(|workflow| workflow.activity(&session.current_activity));
+    if activity.is_some_and(|activity| !activity.has_route()) {
+        members.insert("last_activity".to_owned(), true.into());
+    }
+    members.insert("lifecycle".to_owned(), session.status.as_str().into());
+    members.insert("session_index".to_owned(), index.into());
+    Ok(Reply::json(index, members))
+}
+
+/// A closed gate shows before an end that was reached already.
+fn status(session: &Session) -> &'static str {
+    match session.status {
+        _ if session.active_checkpoint.is_some() => "blocked",
+        Status::Completed | Status::Aborted => "completed",
+        Status::Running => "active",
+    }
+}
+
+/// Recorded as completed; before there is any, the activities that the trace saw the session enter.
+fn completed(env: &Environment<'_>, session: &Session) -> Vec<String> {
+    if !session.completed_activities.is_empty() {
+        return session.completed_activities.iter().filter(|id| *id != TERMINAL).cloned().collect();
+    }
+    let mut entered: Vec<String> = Vec::new();
+    for event in env.traces.read(&session.session_index).events {
+        let activity = event["act"].as_str().filter(|id| !id.is_empty() && *id != TERMINAL);
+        if let Some(activity) = activity
+            && event["name"] == "next_activity"
+            && event["s"] == "ok"
+            && !entered.iter().any(|id| id == activity)
+        {
+            entered.push(activity.to_owned());
+        }
+    }
+    entered
+}
