@@ -4,19 +4,25 @@
 //! its arguments and the time: [`apply`] changes the [`Workset`] in memory and answers a [`Reply`], or refuses with a
 //! [`Refusal`] and leaves the workset to be thrown away.
 
+mod address;
 mod arguments;
 mod batch;
 mod body;
 mod call;
+mod checkpoint;
+mod completion;
 mod delivery;
 mod dispatch;
 mod environment;
+mod handle;
 pub mod index;
 mod ledger;
+mod limits;
 mod lineage;
 mod refusal;
 mod reply;
 mod repo;
+mod retry;
 mod schema;
 mod settings;
 pub mod slug;
@@ -26,6 +32,9 @@ mod time;
 pub mod tools;
 pub mod trace;
 mod usage;
+mod validation;
+mod variable;
+mod visit;
 mod workset;
 
 pub use arguments::Arguments;
