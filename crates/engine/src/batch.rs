@@ -194,3 +194,129 @@ fn real(number: u64) -> f64 {
 fn whole(number: f64) -> u64 {
     number as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Limit, Limits, bundle_budget, exceeds, may_continue, reading, refused};
+    use crate::{Settings, state::Session};
+
+    /// A session of agent `owner` with these events.
+    fn session(history: &[Value]) -> Session {
+        let history: Vec<Value> = history
+            .iter()
+            .map(|event| {
+                let mut event = event.clone();
+                event["timestamp"] = "2026-01-02T03:04:05.678Z".into();
+                event
+            })
+            .collect();
+        let state = json!({
+            "schemaVersion": 1, "status": "running", "workflowId": "demo", "workflowVersion": "1.0.0",
+            "agentId": "owner", "sessionIndex": "ABCDE2", "currentActivity": "a", "currentTechnique": "",
+            "condition": "", "seq": 3, "ts": 1, "startedAt": "2026-01-02T03:04:05.678Z", "completedActivities": [],
+            "skippedActivities": [], "variables": {}, "checkpointResponses": {}, "history": history,
+            "triggeredWorkflows": [],
+        });
+        Session::from_json(&state).expect("the state is complete")
+    }
+
+    fn taken(agent: &str, activity: &str, chars: u64) -> Value {
+        json!({"type": "activity_dispatched", "activity": activity,
+               "data": {"agentId": agent, "dispatch": "fresh", "chars": chars}})
+    }
+
+    fn fetched(kind: &str, agent: &str, chars: Value, more: &Value) -> Value {
+        let mut data = json!({"agentId": agent, "chars": chars});
+        for (key, value) in more.as_object().into_iter().flatten() {
+            data[key] = value.clone();
+        }
+        json!({"type": kind, "activity": "a", "data": data})
+    }
+
+    const TOKENS: u64 = 200_000;
+
+    fn limit(history: &[Value], scope: &str, activity: &str) -> Option<Limit> {
+        refused(&session(history), scope, TOKENS, &Settings::default(), activity)
+    }
+
+    #[test]
+    fn trap_02_15_t24_equality_admits_and_the_cap_binds_with_room() {
+        let at_budget = [taken("w", "a", 280_000)];
+        assert_eq!(limit(&at_budget, "w", "b"), None);
+        let over = [taken("w", "a", 280_001)];
+        assert_eq!(limit(&over, "w", "b"), Some(Limit::DeliveryBudget));
+        let full = [taken("w", "a", 1), taken("w", "b", 1), taken("w", "c", 1)];
+        assert_eq!(limit(&full, "w", "d"), Some(Limit::ActivityCap));
+        let both = [taken("w", "a", 280_001), taken("w", "b", 1), taken("w", "c", 1)];
+        assert_eq!(limit(&both, "w", "d"), Some(Limit::ActivityCap), "the cap is named first");
+    }
+
+    #[test]
+    fn trap_03_14_33_the_boundary_is_inclusive_and_two_scopes_are_exempt() {
+        assert_eq!(limit(&[taken("w", "a", 280_000)], "w", "b"), None);
+        assert_eq!(limit(&[taken("w", "a", 280_001)], "w", "b"), Some(Limit::DeliveryBudget));
+        assert_eq!(limit(&[taken("owner", "a", 9_000_000)], "owner", "b"), None, "the session's own agent");
+        let lazy = [fetched("technique_fetched", "w", json!(9_000_000), &json!({}))];
+        assert_eq!(limit(&lazy, "w", "b"), None, "no activity taken yet");
+    }
+
+    #[test]
+    fn trap_02_15_t31_budget_arithmetic_is_ieee_left_to_right() {
+        let settings = Settings::default();
+        let floored = reading(&session(&[]), "w", 99_999, &settings).budget_chars;
+        assert_eq!(floored, 139_998);
+        assert!(bundle_budget(99_999, &settings) > 319_996.0, "the eager budget is not floored");
+        assert!(!exceeds(319_996, bundle_budget(99_999, &settings)));
+        assert!(exceeds(319_997, bundle_budget(99_999, &settings)));
+        assert_eq!(reading(&session(&[]), "w", TOKENS, &settings).budget_chars, 280_000);
+        let tight = Settings { batch_max_activities: 0.5, batch_headroom_fraction: 0.0, ..settings };
+        let limits = Limits::of(TOKENS, &tight);
+        assert!((limits.activities - 1.0).abs() < f64::EPSILON && limits.chars.abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn trap_02_15_t26_a_first_arrival_by_technique_takes_no_activity() {
+        let history = [
+            json!({"type": "activity_dispatched", "activity": "a", "data": {"agentId": "w", "dispatch": "fresh"}}),
+            fetched("technique_fetched", "w", json!(300_000), &json!({"delivery": "full"})),
+        ];
+        let now = reading(&session(&history), "w", TOKENS, &Settings::default());
+        assert_eq!((now.activities, now.delivered_chars, now.may_continue), (0, 300_000, true));
+        assert_eq!(limit(&history, "w", "a"), None);
+    }
+
+    #[test]
+    fn only_what_reached_the_scope_counts() {
+        let history = [
+            taken("w", "a", 100),
+            taken("other", "b", 1000),
+            json!({"type": "activity_redelivered", "activity": "a", "data": {"agentId": "w", "chars": 100}}),
+            json!({"type": "batch_refused", "activity": "d", "data": {"agentId": "w", "chars": 100}}),
+            fetched("technique_bundled", "w", json!(50), &json!({"delivery": "full"})),
+            fetched("technique_fetched", "w", json!(7), &json!({"delivery": "full"})),
+            fetched("technique_fetched", "w", json!(70), &json!({"delivery": "unchanged"})),
+            fetched("resource_fetched", "w", json!(3), &json!({})),
+            fetched("resource_fetched", "w", json!(30), &json!({"bundled": true})),
+            fetched("resource_fetched", "w", json!(-4), &json!({})),
+            fetched("resource_fetched", "w", json!("12"), &json!({})),
+            fetched("resource_fetched", "w", Value::Null, &json!({})),
+            taken("w", "a", 100),
+        ];
+        let now = reading(&session(&history), "w", TOKENS, &Settings::default());
+        assert_eq!((now.activities, now.delivered_chars), (1, 210));
+        assert!(now.may_continue);
+    }
+
+    #[test]
+    fn a_boundary_reading_differs_only_for_a_held_target() {
+        let history = [taken("w", "a", 1), taken("w", "b", 1), taken("w", "c", 1)];
+        let (session, settings) = (session(&history), Settings::default());
+        let held = may_continue(&session, "w", TOKENS, &settings, "b");
+        let new = may_continue(&session, "w", TOKENS, &settings, "d");
+        let after = reading(&session, "w", TOKENS, &settings);
+        assert!(held.may_continue && !new.may_continue && !after.may_continue);
+        assert_eq!((held.activities, held.budget_chars), (after.activities, after.budget_chars));
+    }
+}

@@ -152,3 +152,10 @@ pub(crate) fn refers_back(choice: Option<BundleMode>, session: &Session) -> bool
         None => session.context_mode == Some(ContextMode::Persistent),
     }
 }
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod world;
