@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use workflow_corpus::Corpus;
 
-use crate::{Settings, Timestamp, Workset};
+use crate::{Folder, Settings, Timestamp, Workset};
 
 /// Everything outside the sessions that a call may depend on.
 pub struct Environment<'a> {
@@ -60,6 +60,11 @@ pub trait Registry {
     fn find(&self, index: &str) -> Option<Workset>;
     /// Indexes of own-folder sessions whose `parentSession` holds this index.
     fn children_of(&self, index: &str) -> Vec<String>;
+    /// Names of the regular files directly in a planning folder; asked for when a caller reports artifacts
+    /// (spec 03 §7, `W_ARTIFACT_UNDECLARED`).
+    fn files_in(&self, _folder: &Folder) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A range of a session's trace.

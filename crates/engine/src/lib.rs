@@ -36,9 +36,12 @@ mod validation;
 mod variable;
 mod visit;
 mod workset;
+#[cfg(test)]
+mod workspace;
 
 pub use arguments::Arguments;
 pub use call::{Call, apply};
+pub use limits::check_arguments;
 pub use environment::{Environment, Purpose, Randomness, Registry, Signer, TraceLog, TraceSlice};
 pub use refusal::Refusal;
 pub use reply::{Content, Rendered, Reply, TraceEntry};

@@ -18,6 +18,8 @@ pub struct Reply {
     pub warnings: Vec<Warning>,
     /// Trace events besides the call's own (a parent's link event).
     pub traces: Vec<TraceEntry>,
+    /// The answer of an earlier call, repeated (spec 03 §4.2): nothing was changed and it makes no trace event.
+    pub repeated: bool,
 }
 
 /// The text of an answer, by kind.
@@ -68,6 +70,7 @@ impl Reply {
             session_index: session_index.map(str::to_owned),
             warnings: Vec::new(),
             traces: Vec::new(),
+            repeated: false,
         }
     }
 

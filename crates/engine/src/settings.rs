@@ -17,6 +17,18 @@ pub struct Settings {
     pub batch_max_activities: f64,
     /// `CHECKPOINT_MIN_RESPONSE_MS`.
     pub checkpoint_min_response_ms: u64,
+    /// Levels that a value sent by a caller may nest (spec 03 §3.3).
+    pub max_nesting: usize,
+    /// UTF-8 bytes of one parameter that is an object or an array, serialised.
+    pub max_map_bytes: usize,
+    /// UTF-8 bytes of one text anywhere in a parameter.
+    pub max_string_bytes: usize,
+    /// Entries of one array parameter.
+    pub max_array_entries: usize,
+    /// Bytes of a session's canonical text from which every call warns (spec 03 §3.8).
+    pub large_session_bytes: usize,
+    /// Bytes of a session's canonical text above which it may not grow.
+    pub max_session_bytes: usize,
 }
 
 impl Default for Settings {
@@ -29,6 +41,12 @@ impl Default for Settings {
             batch_headroom_fraction: 0.35,
             batch_max_activities: 3.0,
             checkpoint_min_response_ms: 3000,
+            max_nesting: 64,
+            max_map_bytes: 1024 * 1024,
+            max_string_bytes: 256 * 1024,
+            max_array_entries: 1000,
+            large_session_bytes: 8 * 1024 * 1024,
+            max_session_bytes: 64 * 1024 * 1024,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Which planning folders a call needs, before anything is read.
 
+use crate::{Refusal, state::is_session_index};
+
 /// What the store opens and locks for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -32,4 +34,32 @@ pub enum Target {
         /// Folder name to promote to otherwise; `-2`, `-3` … are tried while it is occupied.
         fallback: String,
     },
+}
+
+impl Target {
+    /// The session that holds this index.
+    ///
+    /// # Errors
+    /// `INVALID_SESSION_INDEX` when it is no index.
+    pub(crate) fn session(index: &str) -> Result<Self, Refusal> {
+        Ok(Self::Session { index: valid_index(index)?.to_owned(), parent: false })
+    }
+}
+
+/// Checks the form of a session index.
+///
+/// # Errors
+/// `INVALID_SESSION_INDEX`.
+pub(crate) fn valid_index(index: &str) -> Result<&str, Refusal> {
+    if is_session_index(index) {
+        return Ok(index);
+    }
+    Err(Refusal::new(
+        "INVALID_SESSION_INDEX",
+        format!(
+            "`{index}` is no session index. One has six characters, A-Z and 2-7 (pattern ^[A-Z2-7]{{6}}$), as returned \
+             by start_session; call start_session with the planning slug to get it again."
+        ),
+    )
+    .with("session_index", index))
 }

@@ -11,8 +11,13 @@ mod get_workflow_status;
 mod health_check;
 mod inspect_session;
 mod list_workflows;
+mod next_activity;
+mod present_checkpoint;
 mod record_usage;
+mod respond_checkpoint;
+mod resume_checkpoint;
 mod start_session;
+mod yield_checkpoint;
 
 use serde_json::Value;
 
@@ -59,7 +64,12 @@ pub static TOOLS: &[&Tool] = &[
     &start_session::TOOL,
     &dispatch_child::TOOL,
     &get_workflow::TOOL,
+    &next_activity::TOOL,
     &get_activity::TOOL,
+    &yield_checkpoint::TOOL,
+    &present_checkpoint::TOOL,
+    &respond_checkpoint::TOOL,
+    &resume_checkpoint::TOOL,
     &get_technique::TOOL,
     &get_resource::TOOL,
     &record_usage::TOOL,
