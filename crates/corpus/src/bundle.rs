@@ -406,3 +406,6 @@ fn named_rules(rules: &[(String, String)], wanted: &str) -> (Vec<String>, bool) 
     let group = format!("{wanted}-");
     (rules.iter().map(|(name, _)| name).filter(|name| name.starts_with(&group)).cloned().collect(), false)
 }
+
+#[cfg(test)]
+mod tests;

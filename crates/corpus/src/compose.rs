@@ -397,3 +397,6 @@ fn block_value(block: &Block) -> Value {
     map.insert("steps".to_owned(), block.steps.clone().into());
     map.into()
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

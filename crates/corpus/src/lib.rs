@@ -27,6 +27,7 @@ mod resolve;
 mod resource;
 mod route;
 mod scan;
+pub mod schema;
 mod snapshot;
 mod source;
 mod step;

@@ -287,28 +287,4 @@ impl Corpus {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Trap T-22 of spec 02 §15: the marker counts with text after the word.
-    #[test]
-    fn trap_02_15_t22_optional_marker() {
-        for yes in [
-            "*(optional, default x)* text",
-            "(optional) x",
-            "**(Optional)** x",
-            "_(optional — when y)_",
-            "  *(OPTIONAL)*",
-        ] {
-            assert!(is_optional(yes), "{yes}");
-        }
-        for no in ["optional", "(optionally) x", "***(optional)*** x", "(optional", "x (optional)", "(opt)", "", "*"] {
-            assert!(!is_optional(no), "{no}");
-        }
-    }
-
-    #[test]
-    fn tokens_are_identifiers() {
-        assert_eq!(tokens("{a}-{b.c}-{a}-{_d}-{$e}-{f"), ["a", "_d"]);
-    }
-}
+mod tests;

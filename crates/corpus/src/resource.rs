@@ -352,3 +352,6 @@ impl Request {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -401,3 +401,6 @@ fn place(text: &str, body: usize, links: Vec<link::Link>) -> Vec<PlacedLink> {
     });
     placed.collect()
 }
+
+#[cfg(test)]
+mod tests;
