@@ -1,5 +1,6 @@
 //! Reading the text of a state (spec 03 §3.3).
 
+use serde::Deserialize as _;
 use serde_json::Value;
 
 /// How deep a state may nest: each child or parent snapshot adds up to three levels.
@@ -27,7 +28,10 @@ pub fn parse_text(bytes: &[u8]) -> Result<Value, NotJson> {
         let (line, column) = position(bytes, offset);
         return Err(NotJson { line, column, problem: format!("more than {MAX_DEPTH} nested levels") });
     }
-    serde_json::from_slice(bytes).map_err(|error| {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    reader.disable_recursion_limit();
+    let value = Value::deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    value.map_err(|error| {
         let text = error.to_string();
         let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem).to_owned();
         NotJson { line: error.line().max(1), column: error.column().max(1), problem }
