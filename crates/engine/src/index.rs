@@ -46,13 +46,13 @@ fn holds(workset: &Workset, index: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signing::TestSigner;
+    use crate::workspace::KeySigner;
 
     const ALPHA: &str = "/srv/ws/.engineering/artifacts/planning/2026-07-13-alpha";
 
     #[track_caller]
     fn check_derived(path: &[usize], expected: &str) {
-        assert_eq!(derive(&TestSigner::new(), &place(ALPHA, &StatePath(path.to_vec()))), expected);
+        assert_eq!(derive(&KeySigner, &place(ALPHA, &StatePath(path.to_vec()))), expected);
     }
 
     /// Also trap 2: an embedded index comes from the top folder's path and the JSON path, not from the parent's index.
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn trap_03_14_02_an_embedded_index_follows_the_top_folder() {
-        let signer = TestSigner::new();
+        let signer = KeySigner;
         let before = derive(&signer, &place(ALPHA, &StatePath(vec![0])));
         let after = derive(&signer, &place("/srv/ws/.engineering/artifacts/planning/beta", &StatePath(vec![1])));
         assert_eq!(before, "66X3P3");
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn hazard_h07_a_taken_index_is_avoided() {
-        let signer = TestSigner::new();
+        let signer = KeySigner;
         assert_eq!(mint_free(&signer, ALPHA, &|_| false), "NU7LON");
         assert_eq!(mint_free(&signer, ALPHA, &|index| index == "NU7LON"), "37UK7W");
         let third = mint_free(&signer, ALPHA, &|index| ["NU7LON", "37UK7W"].contains(&index));

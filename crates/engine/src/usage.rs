@@ -129,8 +129,8 @@ fn wall_clock_ms(session: &Session, activity: &str) -> Option<i64> {
         session.history.iter().enumerate().filter(move |(_, event)| event.kind() == kind && event.activity() == activity)
     };
     let (_, first) = of("activity_entered").next()?;
-    let (last_entry, _) = of("activity_entered").last()?;
-    let (last_exit, last) = of("activity_exited").last()?;
+    let (last_entry, _) = of("activity_entered").next_back()?;
+    let (last_exit, last) = of("activity_exited").next_back()?;
     if last_entry > last_exit {
         return None;
     }

@@ -267,3 +267,6 @@ fn slug_in_use(folder: &Folder, occupant: &Session, workflow_id: &str) -> Refusa
 fn no_folder() -> Refusal {
     Refusal::new("SESSION_NOT_FOUND", "the parent session is not open for this call; call start_session with its planning slug")
 }
+
+#[cfg(test)]
+mod tests;

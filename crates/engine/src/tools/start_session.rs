@@ -393,3 +393,6 @@ fn parent_not_found(slug: &str) -> Refusal {
     )
     .with("parent_planning_slug", slug)
 }
+
+#[cfg(test)]
+mod tests;
