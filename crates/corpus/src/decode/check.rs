@@ -18,7 +18,7 @@ pub(crate) struct Context {
 /// Reports everything in `node` that does not fit `shape`.
 pub(crate) fn check(node: &Node, shape: &Shape, path: &Path<'_>, context: Context, sink: &mut Sink<'_>) {
     match shape {
-        Shape::Any => {}
+        Shape::Any | Shape::Written(_) => {}
         Shape::List { of, least } => list(node, of, *least, path, context, sink),
         Shape::Map(of) => match node.as_mapping() {
             Some(entries) => {
@@ -156,7 +156,7 @@ fn whole(value: &Value) -> Option<u64> {
 /// Is the node of the JSON type that the shape begins with?
 fn same_type(node: &Node, shape: &Shape) -> bool {
     match shape {
-        Shape::Any => true,
+        Shape::Any | Shape::Written(_) => true,
         Shape::Text | Shape::Formed(_) | Shape::Choice(_) => node.type_name() == "string",
         Shape::Boolean | Shape::OnlyFalse => node.type_name() == "boolean",
         Shape::Whole { .. } | Shape::Number => node.type_name() == "number",
@@ -186,7 +186,7 @@ fn mismatch(node: &Node, shape: &Shape, path: &Path<'_>, context: Context, sink:
 
 fn expected(shape: &Shape) -> String {
     match shape {
-        Shape::Any => "any value".to_owned(),
+        Shape::Any | Shape::Written(_) => "any value".to_owned(),
         Shape::Text => "a string".to_owned(),
         Shape::Formed(form) => form.expected.to_owned(),
         Shape::Choice(choices) => match choices {

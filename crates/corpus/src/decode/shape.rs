@@ -38,6 +38,8 @@ pub(crate) enum Shape {
     Tagged(&'static Tagged),
     /// One of several shapes, at most one per JSON type.
     Either(&'static [Shape]),
+    /// Written in JSON Schema; for documents that this crate does not decode.
+    Written(fn() -> serde_json::Value),
     /// Only "is a map" is checked here; the object is checked on its own later.
     Later(&'static Object),
 }

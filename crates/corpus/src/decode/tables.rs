@@ -9,7 +9,7 @@ const fn field(name: &'static str, need: Need, shape: Shape, about: &'static str
 
 const TEXTS: Shape = Shape::List { of: &Shape::Text, least: 0 };
 
-static VERSION: Form =
+pub(crate) static VERSION: Form =
     Form { pattern: r"^\d+\.\d+\.\d+$", fits: is_version, expected: "a version of the form X.Y.Z", code: None };
 
 static VARIABLE_NAME: Form = Form {

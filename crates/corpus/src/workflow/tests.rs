@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::fixture::{activity, corpus, manifest, real_corpora, root};
+use crate::fixture::{activity, corpora, corpus, manifest, real_corpora};
 use crate::{Library, Root, Severity, Status, StepKind, Workflow, WorkflowError};
 
 /// Loads the workflow `tea` of these files.
