@@ -1,0 +1,225 @@
+//! The server key: where it lies, how it is made, what is derived from it (spec 03 §3.5).
+
+use std::{
+    ffi::OsStr,
+    fmt, io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+use subtle::ConstantTimeEq as _;
+use workflow_engine::Refusal;
+use zeroize::Zeroizing;
+
+use crate::fs::{Disk, Kind, Open, Sharing, Stat, is_missing, own_user, staging};
+
+const LENGTH: usize = 32;
+const FILE: &str = "secret";
+const PREVIOUS: &str = "secret.prev.";
+const WAYS: &str = "Choose another key directory with WORKFLOW_SERVER_KEY_DIR, with WORKFLOW_SERVER_STATE_DIR, or by HOME \
+                    (~/.workflow-server)";
+
+/// One server key; zeroed when dropped, never shown.
+pub(crate) struct Key(Zeroizing<[u8; LENGTH]>);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Key").field(&self.id()).finish()
+    }
+}
+
+impl Key {
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut key = Zeroizing::new([0_u8; LENGTH]);
+        if bytes.len() != LENGTH {
+            return None;
+        }
+        key.copy_from_slice(bytes);
+        Some(Self(key))
+    }
+
+    /// A key that nobody else has; stands in where no key can be had and nothing may verify.
+    pub(crate) fn random() -> io::Result<Self> {
+        let mut key = Zeroizing::new([0_u8; LENGTH]);
+        getrandom::fill(key.as_mut_slice()).map_err(|error| io::Error::other(error.to_string()))?;
+        Ok(Self(key))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn counting() -> Self {
+        Self(Zeroizing::new(std::array::from_fn(|i| u8::try_from(i).unwrap())))
+    }
+
+    /// HMAC-SHA-256 under the raw key: index derivation, trace tokens, the original's bare seal.
+    pub(crate) fn mac(&self, message: &[u8]) -> [u8; 32] {
+        mac(self.0.as_slice(), message)
+    }
+
+    /// HMAC-SHA-256 under the sub-key of a label.
+    pub(crate) fn mac_for(&self, label: &str, message: &[u8]) -> [u8; 32] {
+        mac(Zeroizing::new(self.mac(label.as_bytes())).as_slice(), message)
+    }
+
+    /// First eight hex characters of the key's fingerprint.
+    pub(crate) fn id(&self) -> String {
+        let mut id = data_encoding::HEXLOWER.encode(&self.mac(b"workflow-server/key-id/v1"));
+        id.truncate(8);
+        id
+    }
+}
+
+fn mac(key: &[u8], message: &[u8]) -> [u8; 32] {
+    // A MAC key of any length is accepted; the error of the signature cannot occur.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return [0; 32] };
+    mac.update(message);
+    mac.finalize().into_bytes().into()
+}
+
+/// Compares without telling by the time taken where two texts differ.
+pub(crate) fn equal_in_constant_time(left: &[u8], right: &[u8]) -> bool {
+    left.ct_eq(right).into()
+}
+
+/// The current key and those that only verify.
+#[derive(Debug)]
+pub(crate) struct KeyRing {
+    /// Seals and verifies.
+    pub(crate) current: Key,
+    /// Files `secret.prev.*`, which only verify.
+    pub(crate) previous: Vec<Key>,
+    /// Where the current key lies.
+    pub(crate) path: PathBuf,
+}
+
+impl KeyRing {
+    #[cfg(test)]
+    pub(crate) fn of(current: Key, previous: Vec<Key>) -> Self {
+        Self { current, previous, path: PathBuf::from("/keys/secret") }
+    }
+
+    /// Loads the key, making one when there is none.
+    pub(crate) fn load(disk: &Disk, dir: &Path, allow_open: bool) -> Result<Self, Refusal> {
+        let path = dir.join(FILE);
+        let key = match read_key(disk, &path, allow_open)? {
+            Some(key) => key,
+            None => {
+                create(disk, dir, &path)?;
+                read_key(disk, &path, allow_open)?.ok_or_else(|| {
+                    unreadable(&path, &io::Error::new(io::ErrorKind::NotFound, "it vanished after it was made"))
+                })?
+            }
+        };
+        Ok(Self { current: key, previous: previous_keys(disk, dir, allow_open), path })
+    }
+
+    /// Looks at the key without making one: `None` when all is well or there is none yet (spec 04 §14).
+    pub(crate) fn probe(disk: &Disk, dir: &Path, allow_open: bool) -> Option<String> {
+        read_key(disk, &dir.join(FILE), allow_open).err().map(|refusal| refusal.text())
+    }
+}
+
+fn previous_keys(disk: &Disk, dir: &Path, allow_open: bool) -> Vec<Key> {
+    let mut names: Vec<_> = disk.list(dir).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
+    names.sort();
+    names
+        .iter()
+        .filter(|name| is_previous(name))
+        .filter_map(|name| read_key(disk, &dir.join(name), allow_open).ok().flatten())
+        .collect()
+}
+
+fn is_previous(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(PREVIOUS) && !name.contains(".tmp."))
+}
+
+fn read_key(disk: &Disk, path: &Path, allow_open: bool) -> Result<Option<Key>, Refusal> {
+    let stat = match disk.stat_link(path) {
+        Ok(stat) => stat,
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(unreadable(path, &error)),
+    };
+    if !allow_open && let Some(problem) = exposure(&stat) {
+        return Err(Refusal::new(
+            "KEY_PERMISSIONS",
+            format!(
+                "The server key {} is not safe: {problem}. Make it a regular file of the server's user with mode 0600 (chmod \
+                 600), or allow it as it is with --allow-open-key (mounted secrets). {WAYS}.",
+                path.display()
+            ),
+        )
+        .with("path", path.display().to_string())
+        .with("problem", problem));
+    }
+    let bytes = Zeroizing::new(disk.read(path).map_err(|error| unreadable(path, &error))?);
+    match Key::from_bytes(&bytes) {
+        Some(key) => Ok(Some(key)),
+        None => Err(Refusal::new(
+            "KEY_INVALID",
+            format!(
+                "The server key {} has {} bytes; a key has exactly {LENGTH}. It is never made anew, since all seals depend on \
+                 it: restore it from a backup, or remove it and adopt every session. {WAYS}.",
+                path.display(),
+                bytes.len()
+            ),
+        )
+        .with("path", path.display().to_string())
+        .with("length", bytes.len())),
+    }
+}
+
+fn exposure(stat: &Stat) -> Option<String> {
+    match stat.kind {
+        Kind::Symlink => return Some("it is a symbolic link".to_owned()),
+        Kind::Directory | Kind::Other => return Some("it is not a regular file".to_owned()),
+        Kind::File => {}
+    }
+    if let (Some(owner), Some(own)) = (stat.owner, own_user())
+        && owner != own
+    {
+        return Some(format!("it belongs to user {owner}, the server runs as {own}"));
+    }
+    let mode = stat.mode?;
+    (mode & 0o077 != 0).then(|| format!("its mode is {mode:04o}, others than the owner may use it"))
+}
+
+/// Makes a key so that no crash leaves an empty or partial one: written beside, synced, then linked to its name.
+fn create(disk: &Disk, dir: &Path, path: &Path) -> Result<(), Refusal> {
+    let not_writable = |error: io::Error| {
+        Refusal::new("KEY_NOT_WRITABLE", format!("No server key could be made at {}: {error}. {WAYS}.", path.display()))
+            .with("path", path.display().to_string())
+            .with("os_error", error.to_string())
+    };
+    disk.create_dirs(dir).map_err(not_writable)?;
+    let key = Key::random().map_err(not_writable)?;
+    let staged = staging(path);
+    disk.create(&staged, key.0.as_slice(), true).map_err(not_writable)?;
+    let linked = match disk.hard_link(&staged, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(_) => rename_unless_there(disk, &staged, path),
+        Ok(()) => Ok(()),
+    };
+    let _ignored = disk.remove_file(&staged);
+    linked.and_then(|()| disk.sync_dir(dir)).map_err(not_writable)
+}
+
+/// For file systems without hard links: the check and the rename are one step for all who take this lock.
+fn rename_unless_there(disk: &Disk, staged: &Path, path: &Path) -> io::Result<()> {
+    let lock_path = path.with_file_name("secret.lock");
+    let mut lock = disk.open(&lock_path, Open::Lock)?;
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !lock.try_lock(Sharing::Exclusive)? {
+        if Instant::now() >= deadline {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    if disk.is_there(path) { Ok(()) } else { disk.rename(staged, path) }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Refusal {
+    Refusal::new("KEY_UNREADABLE", format!("The server key {} could not be read: {error}. {WAYS}.", path.display()))
+        .with("path", path.display().to_string())
+        .with("os_error", error.to_string())
+}

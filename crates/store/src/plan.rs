@@ -1,0 +1,185 @@
+//! Which folders a call needs, decided before any is held (spec 03 §1.5, §1.9, §5.5).
+
+use workflow_engine::{Refusal, Target, Warning, slug};
+
+use crate::{
+    FileStore,
+    find::{Located, Named, twin},
+    layout::Place,
+    refusals,
+    store::View,
+};
+
+/// The folders of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The addressed session's.
+    pub(crate) first: Place,
+    /// The parent's, or the one promoted to.
+    pub(crate) second: Option<(Place, Role)>,
+    /// Index that the first must hold.
+    pub(crate) index: Option<String>,
+    /// Folders made for this call, removed again when nothing is written there.
+    pub(crate) created: Vec<Place>,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// What the second folder is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Holds the parent; asked for by name, or only told.
+    Parent { asked: bool },
+    /// Takes the promoted session; one that nobody named must be free.
+    Promotion { named: bool },
+}
+
+impl FileStore {
+    /// Decides which folders a target needs, and makes those of new sessions.
+    ///
+    /// # Errors
+    /// Those of finding and of slugs (spec 03 §11 A, B).
+    pub(crate) fn plan(&self, view: &View, target: &Target) -> Result<Plan, Refusal> {
+        match target {
+            Target::Nothing => Err(Refusal::new("INTERNAL_INVALID_STATE", "a call without session has no folder")),
+            Target::Session { index, parent } => {
+                let first = self.settle(view, self.locate(view, index)?);
+                let second = if *parent { self.parent_of(view, &first, Some(index)) } else { None };
+                Ok(Plan { first, second, index: Some(index.clone()), created: Vec::new(), warnings: Vec::new() })
+            }
+            Target::Slug { slug, minted, transient, parent } => {
+                self.plan_slug(view, slug, (*minted, *transient), parent.as_deref())
+            }
+            Target::Dispatch { index, slug, fallback } => {
+                let first = self.settle(view, self.locate(view, index)?);
+                let mut plan =
+                    Plan { first, second: None, index: Some(index.clone()), created: Vec::new(), warnings: Vec::new() };
+                let is_root = self
+                    .memory
+                    .summary(&self.disk, &plan.first.path)
+                    .is_ok_and(|summary| summary.root() == Some(index.as_str()));
+                if plan.first.transient && is_root {
+                    self.plan_promotion(view, &mut plan, slug.as_deref(), fallback)?;
+                }
+                Ok(plan)
+            }
+        }
+    }
+
+    /// The place of a session, once what an interrupted promotion left is gone.
+    fn settle(&self, view: &View, located: Located) -> Place {
+        if let Some(copy) = located.leftover {
+            // It goes with a later call if not now.
+            let _ignored = self.retire_copy(view, &copy, &located.place);
+        }
+        located.place
+    }
+
+    /// Folder of an own-folder session's parent, if it can be found.
+    fn parent_of(&self, view: &View, child: &Place, addressed: Option<&str>) -> Option<(Place, Role)> {
+        let opened = self.open_unlocked(view, child, true).ok().flatten()?;
+        if addressed.is_some_and(|index| index != opened.root.session_index) {
+            return None;
+        }
+        let parent = self.locate(view, &opened.root.parent_session?.session_index).ok()?;
+        let place = self.settle(view, parent);
+        (place != *child).then_some((place, Role::Parent { asked: false }))
+    }
+
+    fn plan_slug(
+        &self,
+        view: &View,
+        name: &str,
+        (minted, transient): (bool, bool),
+        parent: Option<&str>,
+    ) -> Result<Plan, Refusal> {
+        slug::check(name)?;
+        let walk = self.walk_for(view, name);
+        let named = if minted { Named::Nothing } else { self.named(view, name)? };
+        let asked = match parent {
+            None => None,
+            Some(parent) => Some(match self.named_parent(view, parent) {
+                Ok(place) if place.path.file_name().is_none_or(|own| own != name) => Ok(place),
+                Ok(_) => Err(refusals::parent_not_found(parent, &view.roots.searched())),
+                Err(refusal) => Err(refusal),
+            }),
+        };
+        match named {
+            Named::Session(located) => {
+                let first = self.settle(view, located);
+                let mut warnings = Vec::new();
+                let second = match asked {
+                    Some(Ok(place)) => Some((place, Role::Parent { asked: true })),
+                    Some(Err(refusal)) => {
+                        warnings.push(Warning { code: "W_PARENT_NOT_FOUND", message: refusal.text() });
+                        None
+                    }
+                    None => self.parent_of(view, &first, None),
+                };
+                Ok(Plan { first, second, index: None, created: Vec::new(), warnings })
+            }
+            Named::Legacy(place) => Err(refusals::migration_required(&place.text)),
+            Named::SealAlone(place) => Err(refusals::seal_left_alone(&place)),
+            Named::Nothing if !minted && slug::is_minted(name) => {
+                let what = format!("the minted slug '{name}'");
+                Err(refusals::not_found(&what, &view.roots.searched(), &walk.unreadable).with("slug", name))
+            }
+            Named::Nothing => {
+                let second = asked.transpose()?.map(|place| (place, Role::Parent { asked: true }));
+                let (first, created) = self.make_folder(view, name, transient, &walk)?;
+                let created = if created { vec![first.clone()] } else { Vec::new() };
+                Ok(Plan { first, second, index: None, created, warnings: Vec::new() })
+            }
+        }
+    }
+
+    fn named_parent(&self, view: &View, name: &str) -> Result<Place, Refusal> {
+        slug::check(name)?;
+        match self.named(view, name)? {
+            Named::Session(located) => Ok(self.settle(view, located)),
+            Named::Legacy(place) => Err(refusals::migration_required(&place.text)),
+            Named::SealAlone(_) | Named::Nothing => Err(refusals::parent_not_found(name, &view.roots.searched())),
+        }
+    }
+
+    fn plan_promotion(&self, view: &View, plan: &mut Plan, named: Option<&str>, fallback: &str) -> Result<(), Refusal> {
+        let (place, created, role) = match named {
+            Some(name) => {
+                slug::check(name)?;
+                let walk = self.walk_for(view, name);
+                let (place, created) = match self.named_in_planning(view, name, &walk)? {
+                    Named::Session(located) => (located.place, false),
+                    Named::Legacy(place) => return Err(refusals::migration_required(&place.text)),
+                    Named::SealAlone(place) => return Err(refusals::seal_left_alone(&place)),
+                    Named::Nothing => self.make_folder(view, name, false, &walk)?,
+                };
+                (place, created, Role::Promotion { named: true })
+            }
+            None => {
+                let (place, created) = self.free_folder(view, fallback)?;
+                (place, created, Role::Promotion { named: false })
+            }
+        };
+        if created {
+            plan.created.push(place.clone());
+        }
+        plan.second = Some((place, role));
+        Ok(())
+    }
+
+    /// The first of `name`, `name-2`, `name-3` … that holds nothing.
+    fn free_folder(&self, view: &View, name: &str) -> Result<(Place, bool), Refusal> {
+        let walk = self.walk_for(view, name);
+        for nth in 1..10_000_u32 {
+            let candidate = if nth == 1 { name.to_owned() } else { format!("{name}-{nth}") };
+            if matches!(self.named_in_planning(view, &candidate, &walk), Ok(Named::Nothing))
+                && twin(&candidate, &walk).is_none()
+            {
+                return self.make_folder(view, &candidate, false, &walk);
+            }
+        }
+        Err(Refusal::new(
+            "SLUG_IN_USE",
+            format!("'{name}' and all its numbered forms are taken. Dispatch with another planning_slug."),
+        ))
+    }
+}
