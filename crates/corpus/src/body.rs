@@ -155,3 +155,6 @@ fn finish(text: &str) -> String {
     let text = unified(text);
     format!("{}\n", text.trim_end_matches([' ', '\t', '\n']))
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,11 +50,9 @@ pub(crate) fn workflow(corpus: &Corpus, id: &str) -> Arc<Workflow> {
 
 /// The directories named by `WORKFLOW_TEST_CORPORA`; says so and gives none when it is not set.
 pub(crate) fn real_corpora() -> Vec<std::path::PathBuf> {
-    match std::env::var("WORKFLOW_TEST_CORPORA") {
-        Ok(list) => list.split(':').filter(|path| !path.is_empty()).map(std::path::PathBuf::from).collect(),
-        Err(_) => {
-            println!("skipped: WORKFLOW_TEST_CORPORA names no corpora");
-            Vec::new()
-        }
-    }
+    let Ok(list) = std::env::var("WORKFLOW_TEST_CORPORA") else {
+        println!("skipped: WORKFLOW_TEST_CORPORA names no corpora");
+        return Vec::new();
+    };
+    list.split(':').filter(|path| !path.is_empty()).map(std::path::PathBuf::from).collect()
 }

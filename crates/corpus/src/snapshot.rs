@@ -320,3 +320,6 @@ impl Corpus {
         self.listing.get_or_init(|| crate::listing::list(self)).clone()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,6 +70,7 @@ pub(crate) fn load(corpus: &Corpus, key: &WorkflowKey) -> Result<Workflow, Workf
         found.severity == Severity::Error && (found.code.starts_with("manifest.") || found.code == "variable.name")
     };
     if loader.sink.found.iter().any(fatal) {
+        loader.sink.sort();
         loader.sink.found.append(&mut loader.others);
         return Err(invalid(loader.sink.found));
     }
@@ -235,7 +236,8 @@ impl<'a> Loader<'a> {
             }
             None => {
                 let id = text(item, "id").unwrap_or_else(|| path.to_string());
-                let found = self.sink.found[before..].to_vec();
+                let mut found = self.sink.found[before..].to_vec();
+                found.sort_by_key(|found| (found.line, found.column));
                 self.excluded(&self.manifest.id.path.clone(), &id, &found);
             }
         }
@@ -272,6 +274,7 @@ impl<'a> Loader<'a> {
                 sink.error("activity.duplicate-id", span, &path, message);
             }
         }
+        sink.sort();
         let failed = sink.has_errors();
         if failed {
             self.excluded(shown, file_id, &sink.found);
@@ -310,6 +313,7 @@ impl<'a> Loader<'a> {
         self.colliding_answers();
         workflow.activities = self.activities;
         workflow.load_errors = self.load_errors;
+        self.sink.sort();
         workflow.diagnostics = self.sink.found;
         workflow.diagnostics.append(&mut self.others);
         let prefix = format!("{}/", self.key.id);

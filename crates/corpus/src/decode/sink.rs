@@ -104,6 +104,11 @@ impl<'a> Sink<'a> {
         &self.file.text
     }
 
+    /// Puts what was found into the order of the text.
+    pub(crate) fn sort(&mut self) {
+        self.found.sort_by_key(|found| (found.line, found.column));
+    }
+
     /// Has anything of severity error been found?
     pub(crate) fn has_errors(&self) -> bool {
         self.found.iter().any(|diagnostic| diagnostic.severity == Severity::Error)

@@ -5,7 +5,7 @@ use workflow_yaml::{Node, Style};
 
 use super::condition::condition;
 use super::sink::{Path, Sink};
-use super::tables::CHECKPOINT_BODY;
+use super::tables::{CHECKPOINT_BODY, STEP};
 use crate::fragment::{FragmentError, FragmentScope};
 use crate::when;
 use crate::{Action, Binding, Checkpoint, CheckpointOption, Effect, Loop, Replay, Step, StepKind};
@@ -53,6 +53,7 @@ impl<'n> StepReader<'n, '_, '_> {
 
     fn step(&mut self, node: &'n Node, path: &Path<'_>) -> Option<Step> {
         let kind = node.get("kind").and_then(Node::as_str)?;
+        STEP.choices.iter().find(|(known, _)| *known == kind)?;
         let at = self.notes.len();
         self.notes.push(StepNote { node, derived_id: None, fragment: None });
         let id = self.id(node, kind, at, path);

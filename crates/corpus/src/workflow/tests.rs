@@ -96,3 +96,503 @@ fn body_of_real_activities_keeps_the_file() {
         assert!(edited > 0);
     }
 }
+
+/// Diagnostics of a workflow whose one activity `brew` has these lines.
+#[track_caller]
+fn check_activity(more: &str, expected: &[&str]) {
+    assert_eq!(found(&brew(more)), expected, "{more}");
+}
+
+/// Issues of a workflow whose manifest has these lines and that must not load.
+fn refused(more: &str) -> Vec<String> {
+    match corpus(&[("tea/workflow.yaml", &manifest("tea", more))]).workflow("tea") {
+        Err(WorkflowError::Invalid { issues, .. }) => issues.iter().map(show).collect(),
+        other => panic!("{more}: {other:?}"),
+    }
+}
+
+#[test]
+fn shapes_of_activities_are_checked_with_places() {
+    check_activity("steps: []\n", &[]);
+    check_activity("colour: red\n", &["activity.schema 4:1 colour"]);
+    check_activity("steps:\n  - id: x\n", &["activity.schema 5:5 steps.0.kind"]);
+    check_activity("steps:\n  - kind: tecnique\n    id: x\n", &["activity.schema 5:11 steps.0.kind"]);
+    check_activity("steps:\n  - {kind: action, id: x, name: X}\n", &["activity.schema 5:27 steps.0.name"]);
+    check_activity("steps:\n  - kind: action\n", &["step.id-missing 5:5 steps.0.id"]);
+    check_activity("steps:\n  - {kind: action, id: ''}\n", &["step.id-missing 5:24 steps.0.id"]);
+    check_activity("steps:\n  - {kind: action, id: a, required: true}\n", &["activity.schema 5:37 steps.0.required"]);
+    check_activity("steps:\n  - {kind: checkpoint, id: c}\n", &["checkpoint.body-missing 5:5 steps.0"]);
+    check_activity("bundleTechniques: {maxChars: -1}\n", &["activity.schema 4:30 bundleTechniques.maxChars"]);
+    check_activity(
+        "transitions:\n  - {too: x}\n",
+        &["activity.schema 5:5 transitions.0.to", "workflow.unknown-key 5:6 transitions.0.too"],
+    );
+    check_activity(
+        "decisions:\n  - id: d\n    name: D\n    branches: [{id: a, label: A}]\n",
+        &["activity.schema 7:15 decisions.0.branches"],
+    );
+}
+
+#[test]
+fn all_problems_of_a_file_are_collected() {
+    let workflow = brew("colour: red\nsteps:\n  - kind: action\n  - {kind: loop, id: l, steps: [{kind: nothing}]}\n");
+    assert_eq!(
+        found(&workflow),
+        [
+            "activity.schema 4:1 colour",
+            "step.id-missing 6:5 steps.0.id",
+            "activity.schema 7:5 steps.1.loopType",
+            "activity.schema 7:40 steps.1.steps.0.kind",
+        ]
+    );
+    let [error] = workflow.load_errors.as_slice() else { panic!("{:?}", workflow.load_errors) };
+    assert_eq!((error.file.as_str(), error.line, error.column), ("tea/activities/01-brew.yaml", 4, 1));
+    assert_eq!((error.code.as_str(), error.activity_id.as_str()), ("activity.schema", "brew"));
+    assert_eq!(error.error.matches("; ").count(), 3, "{}", error.error);
+    assert!(workflow.activity("brew").is_none());
+    assert!(workflow.load_error("brew").is_some());
+}
+
+#[test]
+fn unknown_keys_name_the_nearest() {
+    let workflow = tea(&[("tea/workflow.yaml", &manifest("tea", "titel: Tee\nvariabels: []\nmodes: []\n"))]);
+    let help: Vec<&str> = workflow.diagnostics.iter().filter_map(|found| found.help.as_deref()).collect();
+    assert_eq!(help[..2], ["did you mean `title`?", "did you mean `variables`?"]);
+    assert!(help[2].starts_with("known keys: $schema, id, version"), "{}", help[2]);
+    assert_eq!(found(&workflow)[0], "workflow.unknown-key 4:1 titel");
+}
+
+#[test]
+fn core_bundles_are_known_in_meta_only() {
+    let core = "techniques:\n  core: {workflow: [a], activity: [b]}\n";
+    let of_tea = tea(&[("tea/workflow.yaml", &manifest("tea", core))]);
+    assert_eq!(found(&of_tea), ["workflow.unknown-key 5:3 techniques.core"]);
+    assert!(of_tea.core.is_none());
+    let meta = corpus(&[("meta/workflow.yaml", &manifest("meta", core))]).workflow("meta").expect("it loads");
+    assert!(meta.diagnostics.is_empty());
+    assert_eq!(meta.core.as_ref().map(|core| core.activity.clone()), Some(vec!["b".to_owned()]));
+}
+
+#[test]
+fn variables_are_declared_in_full() {
+    let lines = "variables:\n  - {name: cup_count, type: number, defaultValue: many}\n  - {type: string, name: cup_count, extra: 1}\n  - {name: order_list, type: array, defaultValue: \"{other_list}\"}\n";
+    let workflow = tea(&[("tea/workflow.yaml", &manifest("tea", lines))]);
+    assert_eq!(
+        found(&workflow),
+        [
+            "variable.default-type 5:51 variables.0.defaultValue",
+            "variable.duplicate 6:26 variables.1.name",
+            "workflow.unknown-key 6:37 variables.1.extra",
+        ]
+    );
+    let declaration = Value::Object(workflow.variables[1].declaration.clone()).to_string();
+    assert_eq!(declaration, r#"{"name":"cup_count","type":"string","required":false}"#);
+    assert_eq!(refused("variables: [{name: cups, type: number}]\n"), ["variable.name 4:20 variables.0.name"]);
+}
+
+#[test]
+fn checkpoint_options_are_checked_but_exclude_nothing() {
+    let step = |more: &str| {
+        format!(
+            "steps:\n  - kind: checkpoint\n    id: c\n    message: m\n    options: [{{id: a, label: A}}, {{id: a, label: B}}]\n{more}"
+        )
+    };
+    let workflow = brew(&step("    autoAdvanceMs: 5\n"));
+    assert_eq!(
+        found(&workflow),
+        ["checkpoint.option 8:39 steps.0.options.1.id", "checkpoint.option 9:20 steps.0.autoAdvanceMs"]
+    );
+    assert!(workflow.activity("brew").is_some());
+    let workflow = brew(&step("    defaultOption: b\n"));
+    assert_eq!(found(&workflow)[1], "checkpoint.option 9:20 steps.0.defaultOption");
+}
+
+#[test]
+fn gates_are_read_with_their_place_in_the_file() {
+    #[track_caller]
+    fn check(when: &str, expected: &[&str]) {
+        let workflow = brew(&format!("steps:\n  - kind: action\n    id: a\n    when: {when}\n"));
+        assert_eq!(found(&workflow), expected, "{when}");
+        assert!(workflow.activity("brew").is_some(), "it is a warning");
+    }
+    check("a == 1 && b", &[]);
+    check("a == 1.5", &["when.syntax 7:17 steps.0.when"]);
+    check("'a == 1.5'", &["when.syntax 7:18 steps.0.when"]);
+    check("\"a \\x3d= 1.5\"", &["when.syntax 7:11 steps.0.when"]);
+    check("a || b && c", &["when.mixed 7:18 steps.0.when"]);
+    check("(a && b || c)", &["when.mixed 7:19 steps.0.when"]);
+}
+
+#[test]
+fn routes_must_lead_somewhere() {
+    let lines = "transitions: [{to: brwe}, {to: __terminal__}, {to: brew}]\nsteps:\n  - kind: checkpoint\n    id: c\n    message: m\n    options: [{id: a, label: A, effect: {transitionTo: far, skipActivities: [gone]}}]\n";
+    let workflow = brew(lines);
+    assert_eq!(
+        found(&workflow),
+        [
+            "transition.target 4:20 transitions.0.to",
+            "transition.target 9:56 steps.0.options.0.effect.transitionTo",
+            "transition.target 9:78 steps.0.options.0.effect.skipActivities.0",
+        ]
+    );
+    assert_eq!(workflow.diagnostics[0].help.as_deref(), Some("did you mean `brew`?"));
+    let activity = workflow.activity("brew").expect("it loads");
+    assert_eq!(activity.targets(), ["brwe", "__terminal__", "brew", "far"]);
+    assert_eq!(activity.transition_entries()[3].condition.as_deref(), Some("checkpoint:c:a"));
+    assert!(activity.has_route() && activity.own_route_to_itself());
+    let initial = tea(&[("tea/workflow.yaml", &manifest("tea", "initialActivity: gone\n"))]);
+    assert_eq!(found(&initial), ["transition.target 4:18 initialActivity"]);
+    assert!(!brew("").activity("brew").expect("it loads").has_route());
+}
+
+#[test]
+fn rule_fragments_take_the_place_of_their_references() {
+    let lines = "fragments: {rules: {one: A, two: [B, C]}}\nrules:\n  workflow: [first, {ref: two}, {ref: tea::one}, {ref: polite}, {ref: meta::polite}, {ref: gone}, {ref: a::b::c}]\n";
+    let meta = manifest("meta", "fragments: {rules: {polite: P}}\n");
+    let workflow = tea(&[("tea/workflow.yaml", &manifest("tea", lines)), ("meta/workflow.yaml", &meta)]);
+    assert_eq!(workflow.rules.workflow, ["first", "B", "C", "A", "P", "P"]);
+    assert_eq!(
+        found(&workflow),
+        ["fragment.unresolved 6:92 rules.workflow.5.ref", "fragment.malformed 6:105 rules.workflow.6.ref"]
+    );
+    let listed = corpus(&[("tea/workflow.yaml", &manifest("tea", lines))]).list();
+    assert_eq!(listed.workflows[0].status, Status::Degraded);
+}
+
+#[test]
+fn checkpoint_fragments_are_materialised_or_exclude() {
+    #[track_caller]
+    fn check(step: &str, expected: &[&str]) -> Workflow {
+        let fragments = "fragments:\n  checkpoints:\n    ask:\n      message: Sure?\n      options: [{id: y, label: Y}]\n      condition: {type: simple, variable: x, operator: exists}\n";
+        let lines = format!("steps:\n  - {{kind: checkpoint, id: c, {step}}}\n");
+        let workflow = tea(&[
+            ("tea/workflow.yaml", &manifest("tea", fragments)),
+            ("tea/activities/01-brew.yaml", &activity("brew", &lines)),
+        ]);
+        assert_eq!(found(&workflow), expected, "{step}");
+        workflow
+    }
+    let workflow = check("ref: ask, when: x, replay: session", &[]);
+    let step = &workflow.activity("brew").expect("it loads").steps[0];
+    assert_eq!(step.condition.as_ref().map(crate::Condition::text).as_deref(), Some("x exists"));
+    let StepKind::Checkpoint(checkpoint) = &step.kind else { panic!("{step:?}") };
+    assert_eq!((checkpoint.message.as_str(), checkpoint.replay), ("Sure?", crate::Replay::Session));
+    check("ref: ask, blocking: true", &["checkpoint.ref-conflict 5:41 steps.0.blocking"]);
+    check("ref: gone", &["fragment.unresolved 5:36 steps.0.ref"]);
+    check("ref: 'tea::'", &["fragment.malformed 5:36 steps.0.ref"]);
+    let twice = "ref: ask, condition: {type: simple, variable: x, operator: exists}";
+    let workflow = check(twice, &["checkpoint.condition-twice 5:41 steps.0.condition"]);
+    assert_eq!(workflow.load_errors[0].activity_id, "brew");
+}
+
+#[test]
+fn activities_are_borrowed_from_other_workflows() {
+    let lines = "activities:\n  - 01-brew.yaml\n  - cafe/02-serve.yaml\n  - cafe/activities/02-serve.yaml\n  - cafe/patterns/01-extra.yml\n  - cafe/03-gone.yaml\n  - ../secret.yaml\n  - cafe/04-bad.yaml\n  - id: inline-one\n    version: 1.0.0\n    name: Inline\n    steps: [{kind: technique, technique: a::b}]\n  - {id: broken, version: 1.0.0, name: B, colour: red}\n";
+    let workflow = tea(&[
+        ("tea/workflow.yaml", &manifest("tea", lines)),
+        ("tea/activities/01-brew.yaml", &activity("brew", "")),
+        ("cafe/workflow.yaml", &manifest("cafe", "")),
+        ("cafe/activities/02-serve.yaml", &activity("serve", "transitions: [{to: brew, colour: red}]\n")),
+        ("cafe/activities/patterns/01-extra.yml", &activity("extra", "")),
+        ("cafe/activities/04-bad.yaml", "a: [\n"),
+        ("secret.yaml", ""),
+    ]);
+    let ids: Vec<&str> = workflow.activities.iter().map(|activity| activity.id.as_str()).collect();
+    assert_eq!(ids, ["brew", "serve", "extra", "inline-one"]);
+    let serve = workflow.activity("serve").expect("it is borrowed");
+    assert_eq!((serve.source.id.as_str(), serve.artifact_prefix.as_deref()), ("cafe", Some("02")));
+    let inline = workflow.activity("inline-one").expect("it is written in the manifest");
+    assert_eq!((inline.steps[0].id.as_str(), inline.artifact_prefix.as_deref()), ("b", None));
+    assert!(inline.body.contains("- id: b\n"), "{}", inline.body);
+    let errors: Vec<(&str, usize, usize, &str)> = workflow
+        .load_errors
+        .iter()
+        .map(|error| (error.file.as_str(), error.line, error.column, error.code.as_str()))
+        .collect();
+    assert_eq!(
+        errors,
+        [
+            ("cafe/03-gone.yaml", 9, 5, "activity.borrow-unresolved"),
+            ("../secret.yaml", 10, 5, "activity.borrow-unresolved"),
+            ("cafe/04-bad.yaml", 1, 4, "activity.parse"),
+            ("tea/workflow.yaml", 16, 43, "activity.schema"),
+        ]
+    );
+    assert!(
+        !found(&workflow).iter().any(|found| found.contains("unknown-key")),
+        "that is the lender's: {:?}",
+        found(&workflow)
+    );
+}
+
+#[test]
+fn file_names_decide_what_is_loaded() {
+    let workflow = tea(&[
+        ("tea/workflow.yaml", &manifest("tea", "activitiesDir: parts/\n")),
+        ("tea/parts/01-brew.yml", &activity("brew", "")),
+        ("tea/parts/02-other.yaml", &activity("brew", "")),
+        ("tea/parts/intake.yaml", &activity("intake", "")),
+        ("tea/parts/README.md", "text"),
+        ("tea/parts/deeper/03-deep.yaml", &activity("deep", "")),
+        ("tea/parts/04-folder.yaml/x.md", ""),
+        ("tea/activities/01-unused.yaml", &activity("unused", "")),
+    ]);
+    let ids: Vec<&str> = workflow.activities.iter().map(|activity| activity.id.as_str()).collect();
+    assert_eq!(ids, ["brew"]);
+    assert_eq!(
+        found(&workflow),
+        [
+            "activity.parse 1:1 -",
+            "activity.filename 1:1 -",
+            "activity.id-mismatch 1:5 id",
+            "activity.duplicate-id 1:5 id",
+        ]
+    );
+    assert_eq!(workflow.load_errors[1].activity_id, "other");
+    assert_eq!(refused("activitiesDir: ../other\n"), ["manifest.schema 4:16 activitiesDir"]);
+}
+
+#[test]
+fn answers_of_two_checkpoints_may_share_a_key() {
+    let lines =
+        |id: &str| format!("steps: [{{kind: checkpoint, id: {id}, message: m, options: [{{id: a, label: A}}]}}]\n");
+    let workflow = tea(&[
+        ("tea/workflow.yaml", &manifest("tea", "")),
+        ("tea/activities/01-a.yaml", &activity("a", &lines("b-c"))),
+        ("tea/activities/02-a-b.yaml", &activity("a-b", &lines("c"))),
+    ]);
+    assert_eq!(found(&workflow), ["checkpoint.key-collision 1:1 -"]);
+}
+
+#[test]
+fn listing_says_what_can_be_started() {
+    let good = manifest("odd", "tags: [a, b]\n");
+    let list = corpora(&[
+        &[
+            ("tea/workflow.yaml", &good),
+            ("both/workflow.yaml", &manifest("both", "")),
+            ("both/workflow.yml", "nonsense"),
+            ("bad/workflow.yaml", "a: [\n"),
+            ("numbers/workflow.yml", "id: n\nversion: 1.0\ntitle: N\n"),
+            ("broken/workflow.yaml", &manifest("broken", "modes: []\nrules: [x]\n")),
+            ("meta/workflow.yaml", &manifest("meta", "")),
+            ("old.yml", &manifest("old", "")),
+            ("docs/readme.md", ""),
+            (".hidden/workflow.yaml", &manifest("hidden", "")),
+        ],
+        &[
+            ("tea/workflow.yaml", &manifest("tea", "")),
+            ("zeta/workflow.yaml", &manifest("zeta", "activities: [gone.yaml]\n")),
+        ],
+    ])
+    .list();
+    let items: Vec<String> = list
+        .workflows
+        .iter()
+        .map(|item| {
+            format!("{} {} {} {} {:?} {}", item.id, item.status, item.errors, item.warnings, item.tags, item.source)
+        })
+        .collect();
+    assert_eq!(
+        items,
+        [
+            "both ok 0 0 [] root 0",
+            "broken broken 1 1 [] root 0",
+            "old ok 0 0 [] root 0",
+            "tea ok 0 1 [\"a\", \"b\"] root 0",
+            "zeta degraded 1 0 [] root 1",
+        ]
+    );
+    let errors: Vec<String> = list
+        .load_errors
+        .iter()
+        .map(|error| format!("{} {}:{} {}", error.file, error.line, error.column, error.code))
+        .collect();
+    assert_eq!(errors, ["bad/workflow.yaml 1:4 manifest.parse", "numbers/workflow.yml 2:10 manifest.schema"]);
+}
+
+#[test]
+fn ids_stay_inside_the_corpus() {
+    let corpus = corpus(&[("tea/workflow.yaml", &manifest("tea", ""))]);
+    for id in ["", ".", "..", "../tea", "tea/..", "a\\b", ".git", "a\0"] {
+        assert!(matches!(corpus.workflow(id), Err(WorkflowError::InvalidId { .. })), "{id:?}");
+    }
+    let error = corpus.workflow("coffee").expect_err("there is none");
+    assert_eq!(error.to_string(), "Workflow not found: coffee (available: tea)");
+    let refused = crate::fixture::corpus(&[("tea/workflow.yaml", "id: tea\nversion: 1\n")]).workflow("tea");
+    let text = refused.expect_err("it is invalid").to_string();
+    assert!(
+        text.starts_with("Workflow validation failed for tea: title: the key `title` is missing, version: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn trap_01_14_07_a_boolean_gate_excludes_the_activity() {
+    let workflow = brew("steps:\n  - {kind: action, id: a, when: true}\n");
+    assert_eq!(found(&workflow), ["activity.schema 5:33 steps.0.when"]);
+    assert!(workflow.activity("brew").is_none());
+}
+
+#[test]
+fn trap_01_14_08_yes_is_a_string_and_true_is_redundant_on_a_step() {
+    check_activity("required: yes\n", &["activity.schema 4:11 required"]);
+    check_activity("required: true\n", &[]);
+    check_activity("steps:\n  - {kind: action, id: a, required: true}\n", &["activity.schema 5:37 steps.0.required"]);
+    let workflow = brew("steps:\n  - {kind: action, id: a, required: false}\n");
+    assert!(!workflow.activity("brew").expect("it loads").steps[0].required);
+    let help = brew("required: yes\n").diagnostics[0].help.clone();
+    assert_eq!(help.as_deref(), Some("in YAML 1.2 only true and false are booleans"));
+}
+
+#[test]
+fn trap_01_14_09_a_number_is_no_version() {
+    let files = [("tea/workflow.yaml", "id: tea\nversion: 1.0\ntitle: Tea\n")];
+    let Err(WorkflowError::Invalid { issues, .. }) = corpus(&files).workflow("tea") else { panic!("it is refused") };
+    assert_eq!(issues.iter().map(show).collect::<Vec<_>>(), ["manifest.schema 2:10 version"]);
+    assert_eq!(tea(&[("tea/workflow.yaml", &manifest("tea", ""))]).version, "1.0.0");
+}
+
+#[test]
+fn trap_01_14_10_duplicate_keys_kill_the_file_and_merge_keys_are_plain() {
+    let workflow = brew("description: a\ndescription: b\n");
+    assert_eq!(workflow.load_errors[0].code, "activity.parse");
+    let workflow = brew("outcome: &list [a]\n<<: {description: b}\n");
+    assert_eq!(found(&workflow), ["activity.schema 5:1 <<"]);
+}
+
+#[test]
+fn trap_01_14_11_the_order_of_numbers_is_textual() {
+    let workflow = tea(&[
+        ("tea/workflow.yaml", &manifest("tea", "")),
+        ("tea/activities/9-a.yaml", &activity("a", "")),
+        ("tea/activities/10-b.yaml", &activity("b", "")),
+        ("tea/activities/02-c.yaml", &activity("c", "")),
+        ("tea/activities/2-d.yaml", &activity("d", "")),
+    ]);
+    let ids: Vec<&str> = workflow.activities.iter().map(|activity| activity.id.as_str()).collect();
+    assert_eq!(ids, ["c", "b", "d", "a"]);
+}
+
+#[test]
+fn trap_01_14_12_the_directory_names_the_workflow() {
+    let corpus = corpus(&[("tea/workflow.yaml", &manifest("coffee", ""))]);
+    assert_eq!(corpus.list().workflows[0].id, "tea");
+    let workflow = corpus.workflow("tea").expect("it loads");
+    assert_eq!((workflow.id(), workflow.declared_id.as_str()), ("tea", "coffee"));
+    assert_eq!(found(&workflow), ["manifest.id-mismatch 1:5 id"]);
+    assert!(corpus.workflow("coffee").is_err());
+}
+
+#[test]
+fn trap_01_14_22_step_ids_are_unique_per_scope() {
+    let lines = "steps:\n  - {kind: action, id: record}\n  - kind: loop\n    id: each\n    loopType: forEach\n    when: x\n    steps:\n      - {kind: action, id: record}\n      - {kind: technique, technique: g::record}\n";
+    let workflow = brew(lines);
+    assert_eq!(found(&workflow), ["step.duplicate-id 12:38 steps.1.steps.1.id"]);
+    assert!(workflow.diagnostics[0].message.contains("the loop `each`"), "{}", workflow.diagnostics[0].message);
+    let workflow = brew(&lines.replace("      - {kind: technique, technique: g::record}\n", ""));
+    let activity = workflow.activity("brew").expect("it loads");
+    let flat = activity.flat_steps();
+    let shown: Vec<_> =
+        flat.iter().map(|flat| (flat.qualified_id.as_str(), flat.top_level, flat.gated, flat.parent)).collect();
+    assert_eq!(shown, [("record", true, false, None), ("each", true, true, None), ("record~2", false, true, Some(1))]);
+    assert!(activity.find_step("record").expect("the first").top_level);
+    assert!(activity.find_step("record~1").expect("the first").top_level);
+    assert!(!activity.find_step("record~2").expect("the second").top_level);
+    assert!(activity.find_step("record~3").is_none());
+}
+
+#[test]
+fn trap_01_14_23_templated_checkpoints_match_by_base() {
+    let gate =
+        |id: &str| format!("  - {{kind: checkpoint, id: \"{id}\", message: m, options: [{{id: a, label: A}}]}}\n");
+    let workflow = brew(&format!("steps:\n{}{}{}", gate("gate#{round}"), gate("plain"), gate("gate#7")));
+    let activity = workflow.activity("brew").expect("it loads");
+    let matched = |yielded: &str| activity.checkpoint(yielded).map(|(step, _)| step.id.clone());
+    assert_eq!(matched("gate#3").as_deref(), Some("gate#{round}"));
+    assert_eq!(matched("gate#7").as_deref(), Some("gate#7"));
+    assert_eq!(matched("gate").as_deref(), Some("gate#{round}"));
+    assert_eq!(matched("plain#x").as_deref(), Some("plain"));
+    assert_eq!(matched("pla"), None);
+}
+
+#[test]
+fn trap_01_14_24_ref_is_an_ordinary_input_name() {
+    let workflow =
+        brew("steps:\n  - kind: technique\n    technique:\n      name: g::op\n      inputs:\n        ref: main\n");
+    assert_eq!(found(&workflow), Vec::<String>::new());
+    let activity = workflow.activity("brew").expect("it loads");
+    let StepKind::Technique { binding, .. } = &activity.steps[0].kind else { panic!("a technique step") };
+    assert_eq!(binding.inputs.get("ref"), Some(&json!("main")));
+    assert!(activity.body.contains("        ref: main\n"), "{}", activity.body);
+}
+
+#[test]
+fn trap_01_14_30_presence_of_a_default_decides() {
+    let lines =
+        "variables:\n  - {name: with_null, type: string, defaultValue: }\n  - {name: without_any, type: string}\n";
+    let workflow = tea(&[("tea/workflow.yaml", &manifest("tea", lines))]);
+    assert_eq!(workflow.variable("with_null").expect("declared").default, Some(Value::Null));
+    assert_eq!(workflow.variable("without_any").expect("declared").default, None);
+}
+
+#[test]
+fn trap_01_14_31_a_listed_local_activity_is_loaded_once() {
+    let workflow = tea(&[
+        ("tea/workflow.yaml", &manifest("tea", "activities: [01-brew.yaml, tea/01-brew.yaml]\n")),
+        ("tea/activities/01-brew.yaml", &activity("brew", "")),
+    ]);
+    assert_eq!(workflow.activities.len(), 1);
+    assert_eq!(found(&workflow), Vec::<String>::new());
+}
+
+#[test]
+fn trap_01_14_32_an_empty_list_of_activities_needs_files() {
+    assert_eq!(refused("activities: []\n"), ["manifest.schema 4:13 activities"]);
+    assert!(tea(&[("tea/workflow.yaml", &manifest("tea", ""))]).activities.is_empty());
+    let filled = tea(&[
+        ("tea/workflow.yaml", &manifest("tea", "activities: []\n")),
+        ("tea/activities/01-brew.yaml", &activity("brew", "")),
+    ]);
+    assert_eq!(filled.activities.len(), 1);
+}
+
+#[test]
+fn trap_01_14_33_option_ids_and_labels_are_strings() {
+    let step =
+        |id: &str| format!("steps:\n  - {{kind: checkpoint, id: c, message: m, options: [{{id: {id}, label: L}}]}}\n");
+    check_activity(&step("yes"), &[]);
+    check_activity(&step("1"), &["activity.schema 5:58 steps.0.options.0.id"]);
+    check_activity(&step("true"), &["activity.schema 5:58 steps.0.options.0.id"]);
+}
+
+#[test]
+fn trap_01_14_34_slash_references_derive_the_last_segment() {
+    let workflow =
+        brew("steps:\n  - {kind: technique, technique: prism/x/y}\n  - {kind: technique, technique: g/op}\n");
+    let ids: Vec<&str> = workflow.activities[0].steps.iter().map(|step| step.id.as_str()).collect();
+    assert_eq!(ids, ["y", "op"]);
+}
+
+#[test]
+fn trap_01_14_36_a_dropped_key_is_still_delivered() {
+    let lines = "decisions:\n  - id: d\n    name: D\n    branches:\n      - {id: a, label: A, when: x > 1}\n      - {id: b, label: B}\n";
+    let workflow = brew(lines);
+    assert_eq!(found(&workflow), ["workflow.unknown-key 8:27 decisions.0.branches.0.when"]);
+    let activity = workflow.activity("brew").expect("it loads");
+    assert!(activity.decisions[0].branches[0].condition.is_none());
+    assert!(activity.body.contains("when: x > 1"));
+}
+
+#[test]
+fn trap_01_14_37_one_index_by_the_own_id() {
+    let workflow = tea(&[
+        ("tea/workflow.yaml", &manifest("tea", "")),
+        ("tea/activities/03-mismatch.yaml", &activity("real", "")),
+        ("tea/activities/04-bad.yaml", "id: other\n"),
+    ]);
+    assert!(workflow.activity("real").is_some_and(|activity| activity.body.starts_with("id: real\n")));
+    assert!(workflow.activity("mismatch").is_none());
+    assert_eq!(found(&workflow)[0], "activity.id-mismatch 1:5 id");
+    assert_eq!(workflow.load_errors[0].activity_id, "bad");
+}
