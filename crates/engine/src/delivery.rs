@@ -80,20 +80,23 @@ impl<'a> Projection<'a> {
         let mut members = Map::new();
         let mut rules = None;
         for (name, value) in self.value {
-            members.insert(name.clone(), match name.as_str() {
-                "inherited_inputs" | "inherited_outputs" => match block(name, value, ledger) {
-                    Block::Held(marker) => marker,
-                    Block::Sent(hash) => with_hash(value, &hash),
+            members.insert(
+                name.clone(),
+                match name.as_str() {
+                    "inherited_inputs" | "inherited_outputs" => match block(name, value, ledger) {
+                        Block::Held(marker) => marker,
+                        Block::Sent(hash) => with_hash(value, &hash),
+                    },
+                    "rules" => match block(name, value, ledger) {
+                        Block::Held(marker) => marker,
+                        Block::Sent(hash) => {
+                            rules = Some(hash);
+                            value.clone()
+                        }
+                    },
+                    _ => value.clone(),
                 },
-                "rules" => match block(name, value, ledger) {
-                    Block::Held(marker) => marker,
-                    Block::Sent(hash) => {
-                        rules = Some(hash);
-                        value.clone()
-                    }
-                },
-                _ => value.clone(),
-            });
+            );
         }
         if let Some(hash) = rules {
             members.insert("content_hashes".to_owned(), hashes("rules", &hash));
@@ -153,6 +156,8 @@ pub(crate) fn refers_back(choice: Option<BundleMode>, session: &Session) -> bool
     }
 }
 
+#[cfg(test)]
+mod corpora;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

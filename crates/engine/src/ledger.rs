@@ -81,9 +81,9 @@ mod tests {
 
     #[test]
     fn a_technique_has_a_key_by_name_and_one_by_content() {
-        assert_eq!(technique_keys("intake::classify", "00ff"), [
-            "technique:intake::classify".to_owned(),
-            "technique:intake::classify@00ff".to_owned()
-        ]);
+        assert_eq!(
+            technique_keys("intake::classify", "00ff"),
+            ["technique:intake::classify".to_owned(), "technique:intake::classify@00ff".to_owned()]
+        );
     }
 }

@@ -17,7 +17,7 @@ const ROOT: &str = "---\nmetadata:\n  version: 1.0.0\n---\n\n## Capability\n\nCo
 /// A technique of alpha with an input, an output and a protocol of about `size` characters.
 fn technique(name: &str, size: usize) -> String {
     format!(
-        "---\nmetadata:\n  version: 1.0.0\n---\n\n## Capability\n\nDoes {name}.\n\n## Inputs\n\n### subject\n\nWhat \
+        "---\nmetadata:\n  version: 1.0.0\n---\n\n## Capability\n\nDoes {name}.\n\n## Inputs\n\n### main_subject\n\nWhat \
          {name} is about.\n\n## Outputs\n\n### {name}_result\n\nWhat came out.\n\n#### artifact\n\n`{name}.md`\n\n\
          ## Protocol\n\n- {}\n\n## Rules\n\n### {name}-rule\n\nKeep to {name}.\n",
         "word ".repeat(size / 5).trim()
@@ -39,14 +39,17 @@ fn steps(list: &[(&str, &str)]) -> String {
 const MANIFEST: &str = "id: alpha\nversion: 1.0.0\ntitle: Alpha\ndescription: For tests\ninitialActivity: first\n\
     rules:\n  workflow: [orchestrate]\n  activity: [work]\n  universal: [be kind]\n\
     techniques:\n  workflow: [plan]\n  activity: [shared]\n\
-    variables:\n  - { name: subject, type: string, description: What it is about, defaultValue: tea }\n";
+    variables:\n  - { name: main_subject, type: string, description: What it is about, defaultValue: tea }\n";
 
 /// Alpha with these activities (file stem and text) and a few techniques and resources.
 fn files(activities: &[(&str, String)]) -> Vec<(String, String)> {
     let mut files = vec![
         ("alpha/workflow.yaml".to_owned(), MANIFEST.to_owned()),
         ("alpha/techniques/TECHNIQUE.md".to_owned(), ROOT.to_owned()),
-        ("alpha/resources/guide.md".to_owned(), "---\nname: guide\nversion: 2.1.0\n---\n\n# Guide\n\nRead it.\n\n## Part\n\nOf it.\n".to_owned()),
+        (
+            "alpha/resources/guide.md".to_owned(),
+            "---\nname: guide\nversion: 2.1.0\n---\n\n# Guide\n\nRead it.\n\n## Part\n\nOf it.\n".to_owned(),
+        ),
         ("alpha/resources/notes.md".to_owned(), "---\nname: notes\n---\n\n# Notes\n\n😀 ▼\n".to_owned()),
     ];
     for (name, size) in [("plan", 40), ("shared", 60), ("small", 100), ("other", 120), ("large", 5000)] {
@@ -88,15 +91,15 @@ impl World {
 }
 
 /// A text answer taken apart.
-struct Answer {
-    text: String,
-    meta: Map<String, Value>,
-    above: Value,
-    below: Value,
+pub(super) struct Answer {
+    pub(super) text: String,
+    pub(super) meta: Map<String, Value>,
+    pub(super) above: Value,
+    pub(super) below: Value,
 }
 
 impl Answer {
-    fn of(rendered: Rendered) -> Self {
+    pub(super) fn of(rendered: Rendered) -> Self {
         let meta = rendered.meta.unwrap_or_default();
         let text = rendered.text;
         let (above, below) = match text.split_once(SEPARATOR) {
@@ -107,11 +110,11 @@ impl Answer {
         Self { above: parsed(&above), below: parsed(&below), text, meta }
     }
 
-    fn steps(&self) -> Vec<&str> {
+    pub(super) fn steps(&self) -> Vec<&str> {
         self.above["step_techniques"].as_object().into_iter().flatten().map(|(id, _)| id.as_str()).collect()
     }
 
-    fn step(&self, id: &str) -> &Value {
+    pub(super) fn step(&self, id: &str) -> &Value {
         &self.above["step_techniques"][id]
     }
 
@@ -161,21 +164,41 @@ fn an_activity_is_laid_out_in_order() {
     assert_eq!(
         keys(&answer.below),
         [
-            "session_index", "artifact_prefix", "activity_rules", "content_hashes", "enforcement_notes", "id", "version",
-            "name", "description", "steps", "artifacts", "next", "batch"
+            "session_index",
+            "artifact_prefix",
+            "activity_rules",
+            "content_hashes",
+            "enforcement_notes",
+            "id",
+            "version",
+            "name",
+            "description",
+            "steps",
+            "artifacts",
+            "next",
+            "batch"
         ]
     );
     assert_eq!(answer.below["activity_rules"], json!(["work", "be kind"]));
     assert_eq!(keys(&answer.below["enforcement_notes"]), ["actions", "auto_advance"]);
     assert_eq!(answer.below["artifacts"], json!([{"id": "small_result", "name": "small.md"}]));
     assert_eq!(answer.below["next"], "when done, call next_activity {activity_id: \"__terminal__\"}");
-    assert!(answer.text.contains("\n\nnext: 'when done, call next_activity {activity_id: \"__terminal__\"}'\n\nbatch:\n"));
+    assert!(
+        answer.text.contains("\n\nnext: 'when done, call next_activity {activity_id: \"__terminal__\"}'\n\nbatch:\n")
+    );
     assert_eq!(answer.below["steps"][0]["id"], "small");
     assert_eq!(
         answer.meta.keys().collect::<Vec<_>>(),
         [
-            "session_index", "validation", "artifact_prefix", "artifacts", "activity_rules", "dispatch", "batch",
-            "bundled_steps", "enforcement_notes"
+            "session_index",
+            "validation",
+            "artifact_prefix",
+            "artifacts",
+            "activity_rules",
+            "dispatch",
+            "batch",
+            "bundled_steps",
+            "enforcement_notes"
         ]
     );
     assert_eq!(answer.meta["dispatch"], "fresh");
@@ -188,8 +211,19 @@ fn an_activity_is_laid_out_in_order() {
     assert_eq!(
         keys(entry),
         [
-            "marker", "id", "version", "capability", "provenance_note", "inputs", "inherited_inputs", "protocol", "outputs",
-            "inherited_outputs", "rules", "content_hashes", "content_hash"
+            "marker",
+            "id",
+            "version",
+            "capability",
+            "provenance_note",
+            "inputs",
+            "inherited_inputs",
+            "protocol",
+            "outputs",
+            "inherited_outputs",
+            "rules",
+            "content_hashes",
+            "content_hash"
         ]
     );
     assert_eq!(keys(&entry["inherited_inputs"]), ["note", "items", "content_hash"]);
@@ -270,7 +304,9 @@ fn shared_blocks_of_a_new_technique_collapse_within_a_response_too() {
 #[test]
 fn trap_02_15_t12_both_copies_of_one_technique_stay_known() {
     let binding = |id: &str, value: &str| {
-        format!("  - kind: technique\n    id: {id}\n    technique:\n      name: small\n      inputs: {{ subject: {value} }}\n")
+        format!(
+            "  - kind: technique\n    id: {id}\n    technique:\n      name: small\n      inputs: {{ main_subject: {value} }}\n"
+        )
     };
     let list = format!("steps:\n{}{}{ROUTE}", binding("a", "\"one thing\""), binding("b", "\"another thing\""));
     let mut world = alpha(&[("01-first", activity("first", &list))]);
@@ -290,7 +326,7 @@ fn trap_02_15_t12_both_copies_of_one_technique_stay_known() {
 fn trap_02_15_t13_a_stop_is_a_stop_although_a_marker_is_free() {
     let list = steps(&[("a", "small"), ("b", "large"), ("c", "other")]);
     let mut world = alpha(&[("01-first", activity("first", &(list + ROUTE)))]);
-    world.settings = Settings { bundle_headroom_fraction: 1.0, chars_per_token: 1.0, ..Settings::default() };
+    *world.settings() = Settings { bundle_headroom_fraction: 1.0, chars_per_token: 1.0, ..Settings::default() };
     world.enter("first");
     world.answer("get_technique", &json!({"step_id": "c", "agent_id": "w"}));
     let held = world.get_activity(&json!({"agent_id": "w", "bundle": "reference", "context_tokens": 100_000}));
@@ -312,7 +348,7 @@ fn trap_02_15_t14_the_cap_skips_and_the_budget_stops() {
         ("02-plain", activity("plain", &list)),
         ("03-none", activity("none", &none)),
     ]);
-    world.settings = Settings { bundle_headroom_fraction: 1.0, chars_per_token: 1.0, ..Settings::default() };
+    *world.settings() = Settings { bundle_headroom_fraction: 1.0, chars_per_token: 1.0, ..Settings::default() };
     world.enter("capped");
     assert_eq!(world.get_activity(&json!({"context_tokens": 100_000})).steps(), ["a", "c"]);
     world.enter("plain");
@@ -332,10 +368,10 @@ fn trap_02_15_t15_a_gate_on_a_loop_keeps_its_body_lazy() {
              - kind: technique\n        id: {step}\n        technique: small\n"
         )
     };
-    let gated = "  - kind: technique\n    id: own-gate\n    when: subject\n    technique: other\n";
+    let gated = "  - kind: technique\n    id: own-gate\n    when: main_subject\n    technique: other\n";
     let list = format!(
         "steps:\n{}{}{gated}{ROUTE}",
-        looped("maybe", "    when: subject\n", "inside-gated"),
+        looped("maybe", "    when: main_subject\n", "inside-gated"),
         looped("each", "", "inside-open")
     );
     let mut world = alpha(&[("01-first", activity("first", &list))]);
@@ -359,7 +395,9 @@ fn trap_02_15_t16_equal_step_ids_are_told_apart() {
     assert_eq!(answer.step("record~2")["marker"], "▼ STEP record~2 · technique other");
     let bundled = world.events("technique_bundled");
     assert_eq!([&bundled[0]["data"]["stepId"], &bundled[1]["data"]["stepId"]], ["record", "record~2"]);
-    for (asked, technique, step) in [("record", "small", "record"), ("record~1", "small", "record"), ("record~2", "other", "record~2")] {
+    for (asked, technique, step) in
+        [("record", "small", "record"), ("record~1", "small", "record"), ("record~2", "other", "record~2")]
+    {
         let fetched = world.answer("get_technique", &json!({"step_id": asked, "agent_id": "w"}));
         assert!(fetched.text.contains(&format!("\ntechnique_id: {technique}\n")), "{asked}: {}", fetched.text);
         assert_eq!(world.events("technique_fetched").last().unwrap()["data"]["stepId"], step);
@@ -399,8 +437,17 @@ fn trap_02_15_t25_what_is_held_is_served_after_the_bound() {
     assert_eq!(
         keys(&refused.below),
         [
-            "status", "code", "limit", "session_index", "activity", "agent_id", "activities", "max_activities",
-            "delivered_chars", "budget_chars", "message"
+            "status",
+            "code",
+            "limit",
+            "session_index",
+            "activity",
+            "agent_id",
+            "activities",
+            "max_activities",
+            "delivered_chars",
+            "budget_chars",
+            "message"
         ]
     );
     assert_eq!(keys(&refused.meta["refusal"]), keys(&refused.below)[1..10]);
@@ -415,7 +462,7 @@ fn trap_02_15_t25_what_is_held_is_served_after_the_bound() {
         keys(&world.events("batch_refused")[0]["data"]),
         ["agentId", "limit", "activities", "chars", "maxActivities", "budgetChars"]
     );
-    world.settings.batch_max_activities = 100.0;
+    world.settings().batch_max_activities = 100.0;
     let other = world.get_activity(&json!({"agent_id": "w", "context_tokens": 10}));
     assert_eq!(other.below["limit"], "delivery_budget");
     assert_eq!(world.events("batch_refused").len(), 2);
@@ -429,7 +476,7 @@ fn trap_02_15_t26_a_first_arrival_by_technique_announces_a_scope() {
     world.answer("get_technique", &json!({"step_id": "a", "agent_id": "w"}));
     let arrived = world.events("activity_dispatched");
     assert_eq!(arrived[0]["data"], json!({"agentId": "w", "dispatch": "fresh"}));
-    world.settings.batch_headroom_fraction = 0.0;
+    world.settings().batch_headroom_fraction = 0.0;
     let first = world.get_activity(&json!({"agent_id": "w"}));
     assert_eq!((&first.meta["dispatch"], &first.meta["batch"]["activities"]), (&json!("resume"), &json!(1)));
     assert!(world.events("activity_redelivered").is_empty());
@@ -447,6 +494,19 @@ fn an_announcement_is_no_prior_delivery() {
     world.answer("get_resource", &json!({"resource_id": "guide", "agent_id": "orchestrator"}));
     world.get_activity(&json!({"agent_id": "w"}));
     assert!(world.events("activity_redelivered").is_empty(), "Q-12: only sized events count");
+}
+
+#[test]
+fn trap_02_15_t27_the_sentinel_is_no_batch() {
+    let mut world = walk();
+    world.enter("first");
+    world.get_activity(&json!({"agent_id": "w"}));
+    let boundary = json!({"activity_id": "second", "agent_id": "w", "context_tokens": 200_000});
+    let moved = world.answer("next_activity", &boundary).meta.unwrap();
+    assert_eq!((&moved["batch"]["activities"], &moved["batch"]["may_continue"]), (&json!(1), &json!(true)));
+    let end = json!({"activity_id": "__terminal__", "agent_id": "w", "context_tokens": 200_000});
+    let ended = world.answer("next_activity", &end);
+    assert!(!ended.meta.unwrap().contains_key("batch") && !ended.text.contains("\"batch\""));
 }
 
 #[test]
@@ -498,12 +558,23 @@ fn a_workflow_is_its_bundle_and_its_summary() {
     assert_eq!(
         keys(&answer.below),
         [
-            "id", "version", "title", "description", "rules", "variables", "initialActivity", "activities", "session_index",
+            "id",
+            "version",
+            "title",
+            "description",
+            "rules",
+            "variables",
+            "initialActivity",
+            "activities",
+            "session_index",
             "planning_folder_path"
         ]
     );
     assert_eq!(answer.below["rules"], json!(["orchestrate", "be kind"]));
-    assert_eq!(answer.below["activities"][0], json!({"id": "first", "name": "first", "required": true, "artifactPrefix": "01"}));
+    assert_eq!(
+        answer.below["activities"][0],
+        json!({"id": "first", "name": "first", "required": true, "artifactPrefix": "01"})
+    );
     assert_eq!(answer.below["variables"][0]["required"], false);
     let again = Answer::of(world.answer("get_workflow", &json!({})));
     assert_eq!(again.above, answer.above, "a fresh session is sent everything");
@@ -526,7 +597,10 @@ fn a_workflow_without_techniques_is_served() {
     let mut world = World::new(&corpus(&files), "bare");
     let answer = world.answer("get_workflow", &json!({}));
     assert!(answer.text.starts_with("{}\n\n\n---\n\n"), "{}", answer.text);
-    assert_eq!(Answer::of(answer).below["activities"], json!([{"id": "only", "name": "Only", "required": true, "artifactPrefix": "01"}]));
+    assert_eq!(
+        Answer::of(answer).below["activities"],
+        json!([{"id": "only", "name": "Only", "required": true, "artifactPrefix": "01"}])
+    );
 }
 
 #[test]
@@ -540,7 +614,10 @@ fn a_technique_is_answered_in_full_or_by_its_hash() {
     let body = parsed(body);
     assert_eq!(keys(&body).last(), Some(&"content_hash"));
     assert_eq!(world.session().current_technique, "small");
-    assert_eq!(keys(&world.events("technique_fetched")[0]["data"]), ["techniqueId", "stepId", "agentId", "chars", "delivery"]);
+    assert_eq!(
+        keys(&world.events("technique_fetched")[0]["data"]),
+        ["techniqueId", "stepId", "agentId", "chars", "delivery"]
+    );
     assert_eq!(world.events("step_started")[0]["data"], json!({"stepId": "a", "agentId": world.session().agent_id}));
     let again = world.answer("get_technique", &json!({"step_id": "a"}));
     assert_eq!(again.text, full.text, "a fresh session is sent everything");
@@ -588,7 +665,11 @@ fn a_technique_is_selected_by_step_activity_or_workflow() {
     assert_eq!((moved.code, &moved.details["current_activity"]), ("ACTIVITY_MOVED", &json!("first")));
     let answer = world.get_activity(&json!({}));
     assert_eq!(answer.steps(), ["a"]);
-    assert!(answer.warnings().iter().any(|text| text.contains("'gone'") && text.contains("'nowhere'")), "{:?}", answer.warnings());
+    assert!(
+        answer.warnings().iter().any(|text| text.contains("'gone'") && text.contains("'nowhere'")),
+        "{:?}",
+        answer.warnings()
+    );
     assert!(answer.text.contains("\n\nvalidation:\n- \""));
     world.enter("bare");
     assert_eq!(code(world.refusal("get_technique", &json!({}))), "NO_ACTIVITY_TECHNIQUE");
@@ -607,7 +688,9 @@ fn a_resource_is_full_unless_the_call_itself_refers_back() {
     let index = world.session().session_index.clone();
     assert_eq!(
         full.text,
-        format!("resource_id: guide\nid: guide\nversion: 2.1.0\nsession_index: {index}\n\n# Guide\n\nRead it.\n\n## Part\n\nOf it.")
+        format!(
+            "resource_id: guide\nid: guide\nversion: 2.1.0\nsession_index: {index}\n\n# Guide\n\nRead it.\n\n## Part\n\nOf it."
+        )
     );
     assert_eq!(world.answer("get_resource", &json!({"resource_id": "guide"})).text, full.text);
     let stub = world.answer("get_resource", &json!({"resource_id": "guide", "bundle": "reference"}));
@@ -666,7 +749,11 @@ fn the_events_of_an_activity_stand_in_order() {
     assert_eq!(
         kinds,
         [
-            "activity_dispatched", "activity_redelivered", "technique_bundled", "step_started", "technique_bundled",
+            "activity_dispatched",
+            "activity_redelivered",
+            "technique_bundled",
+            "step_started",
+            "technique_bundled",
             "step_started"
         ]
     );

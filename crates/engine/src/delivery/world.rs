@@ -1,4 +1,4 @@
-//! One session in memory, for tests of deliveries.
+//! One session and nothing else, for tests of deliveries.
 
 use std::sync::Arc;
 
@@ -6,62 +6,22 @@ use serde_json::Value;
 use workflow_corpus::{Corpus, Library, Root};
 
 use crate::{
-    Arguments, Environment, Family, Folder, Purpose, Randomness, Refusal, Registry, Rendered, Settings, Signer,
-    StatePath, Timestamp, TraceLog, TraceSlice, Workset, apply,
+    Arguments, Family, Folder, Refusal, Rendered, Settings, StatePath, Timestamp, Workset, apply,
     state::{FreshSession, Session},
     tool,
+    workspace::Workspace,
 };
 
-/// Nothing outside the session.
-struct Nowhere;
-
-impl Signer for Nowhere {
-    fn mac(&self, _purpose: Purpose, message: &[u8]) -> [u8; 32] {
-        let mut mac = [0; 32];
-        mac.iter_mut().zip(message).for_each(|(byte, given)| *byte = *given);
-        mac
-    }
-}
-
-impl Randomness for Nowhere {
-    fn uuid(&self) -> String {
-        "00000000-0000-4000-8000-000000000000".to_owned()
-    }
-}
-
-impl Registry for Nowhere {
-    fn is_taken(&self, _index: &str) -> bool {
-        false
-    }
-
-    fn find(&self, _index: &str) -> Option<Workset> {
-        None
-    }
-
-    fn children_of(&self, _index: &str) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-impl TraceLog for Nowhere {
-    fn read(&self, _session_index: &str) -> TraceSlice {
-        TraceSlice::default()
-    }
-}
-
-/// A corpus, a session of agent `owner`, and the settings of the server.
+/// A session of agent `owner`, and the world around it.
 pub(super) struct World {
-    pub(super) settings: Settings,
-    corpus: Arc<Corpus>,
+    around: Workspace,
     workset: Workset,
-    now: i64,
 }
 
 impl World {
     /// A fresh session of this workflow.
     pub(super) fn new(corpus: &Arc<Corpus>, workflow: &str) -> Self {
         let workflow = corpus.workflow(workflow).expect("the workflow loads");
-        assert!(workflow.load_errors.is_empty(), "{:?}", workflow.load_errors);
         let path = "/planning/2026-01-02-tea";
         let fresh = FreshSession {
             workflow: &workflow,
@@ -76,7 +36,13 @@ impl World {
         let folder = Folder { slug: "2026-01-02-tea".to_owned(), path: path.to_owned(), transient: false };
         let family = Family { folder, root: Some(Session::fresh(fresh, Timestamp(0))), replaced: false };
         let workset = Workset { families: vec![family], path: StatePath::default(), warnings: Vec::new() };
-        Self { settings: Settings::default(), corpus: Arc::clone(corpus), workset, now: 0 }
+        let mut around = Workspace::new();
+        around.corpus = Arc::clone(corpus);
+        Self { around, workset }
+    }
+
+    pub(super) fn settings(&mut self) -> &mut Settings {
+        &mut self.around.settings
     }
 
     pub(super) fn session(&self) -> &Session {
@@ -96,20 +62,9 @@ impl World {
     pub(super) fn call(&mut self, name: &str, args: &Value) -> Result<Rendered, Refusal> {
         let mut args = args.as_object().cloned().unwrap();
         args.insert("session_index".to_owned(), self.session().session_index.clone().into());
-        self.now += 1000;
-        let env = Environment {
-            corpus: &self.corpus,
-            settings: &self.settings,
-            now: Timestamp(self.now),
-            signer: &Nowhere,
-            randomness: &Nowhere,
-            registry: &Nowhere,
-            traces: &Nowhere,
-            uptime_seconds: 0,
-            problems: &Vec::new,
-        };
         let mut workset = self.workset.clone();
-        let reply = apply(tool(name).unwrap(), &env, &Arguments::exact(args), &mut workset)?;
+        let arguments = Arguments::exact(args);
+        let reply = self.around.with_env(|env| apply(tool(name).unwrap(), env, &arguments, &mut workset))?;
         self.workset = workset;
         Ok(reply.render())
     }
@@ -125,10 +80,8 @@ impl World {
 
 /// A corpus of one root with these files (path and text).
 pub(super) fn corpus(files: &[(String, String)]) -> Arc<Corpus> {
-    let files: Vec<(&'static str, &'static str)> = files
-        .iter()
-        .map(|(path, text)| (&*String::leak(path.clone()), &*String::leak(text.clone())))
-        .collect();
+    let files: Vec<(&'static str, &'static str)> =
+        files.iter().map(|(path, text)| (&*String::leak(path.clone()), &*String::leak(text.clone()))).collect();
     let root = Root::Embedded { label: "test".to_owned(), files: Vec::leak(files) };
     Library::new(vec![root], None).snapshot()
 }

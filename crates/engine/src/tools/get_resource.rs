@@ -105,10 +105,7 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
 /// The full text, session index included: it is what is hashed (T-30).
 fn text(requested: &str, resource: &Resource, index: &str) -> String {
     let version = resource.version.as_ref().map(|version| format!("version: {version}\n")).unwrap_or_default();
-    format!(
-        "resource_id: {requested}\nid: {}\n{version}session_index: {index}\n\n{}",
-        resource.id, resource.content
-    )
+    format!("resource_id: {requested}\nid: {}\n{version}session_index: {index}\n\n{}", resource.id, resource.content)
 }
 
 fn stub(requested: &str, hash: &str, index: &str) -> String {
@@ -123,11 +120,10 @@ fn stub(requested: &str, hash: &str, index: &str) -> String {
 fn refusal(workflow: &Workflow, error: ResourceError) -> Refusal {
     let text = error.to_string();
     match error {
-        ResourceError::InvalidId { id } => Refusal::new(
-            "RESOURCE_ID_INVALID",
-            format!("{text}. Pass the id as the technique or activity writes it."),
-        )
-        .with("resource_id", id),
+        ResourceError::InvalidId { id } => {
+            Refusal::new("RESOURCE_ID_INVALID", format!("{text}. Pass the id as the technique or activity writes it."))
+                .with("resource_id", id)
+        }
         ResourceError::NotFound { id, workflow: place, near, .. } => Refusal::new(
             "RESOURCE_NOT_FOUND",
             format!(

@@ -143,7 +143,8 @@ fn select(call: &mut Call<'_>, params: &Params) -> Result<Selection, Refusal> {
             .with("workflow_id", workflow.id()));
         };
         let scope = Scope { executing: &workflow.key, activity: None };
-        let composed = call.env.corpus.technique(reference, &scope).map_err(|unresolved| not_found(&unresolved, None))?;
+        let composed =
+            call.env.corpus.technique(reference, &scope).map_err(|unresolved| not_found(&unresolved, None))?;
         return Ok(Selection { composed, step: None });
     }
     let workflow = call.workflow()?;

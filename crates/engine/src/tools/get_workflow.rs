@@ -118,7 +118,10 @@ fn summary(workflow: &Workflow) -> Map<String, Value> {
         put("rules", rules.into());
     }
     if !workflow.variables.is_empty() {
-        put("variables", workflow.variables.iter().map(|variable| Value::Object(variable.declaration.clone())).collect());
+        put(
+            "variables",
+            workflow.variables.iter().map(|variable| Value::Object(variable.declaration.clone())).collect(),
+        );
     }
     if let Some(initial) = &workflow.initial_activity {
         put("initialActivity", initial.clone().into());
