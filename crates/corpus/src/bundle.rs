@@ -164,7 +164,7 @@ impl Corpus {
     /// Why an entry of a list of references names neither a technique nor rules.
     pub(crate) fn reference_problem(&self, reference: &str, executing: &WorkflowKey) -> Option<String> {
         let mut search = self.search(reference, &Scope { executing, activity: None }).err()?;
-        self.find_rules(reference, executing, &mut search).is_none().then(|| search.reason())
+        self.find_rules(reference, executing, &mut search).is_none().then(|| self.reason(reference, executing, &search))
     }
 }
 
@@ -232,15 +232,16 @@ impl<'a> Walk<'a> {
             self.malformed.malformed.append(&mut failed.malformed);
             return self.rules(request, found);
         }
-        let reason = failed.reason();
+        if request.built_in && failed.malformed.is_empty() {
+            return;
+        }
+        let reason = self.corpus.reason(request.reference, request.executing, &failed);
         let message = format!("technique reference `{}` is unresolved: {reason}", request.reference);
+        self.bundle.warnings.push(Warning { code: "W_REFERENCE_UNRESOLVED", message });
         if !request.built_in {
-            self.bundle.warnings.push(Warning { code: "W_REFERENCE_UNRESOLVED", message });
             if !self.bundle.unresolved.iter().any(|known| known == request.reference) {
                 self.bundle.unresolved.push(request.reference.to_owned());
             }
-        } else if !failed.malformed.is_empty() {
-            self.bundle.warnings.push(Warning { code: "W_REFERENCE_UNRESOLVED", message });
         }
     }
 
@@ -256,15 +257,12 @@ impl<'a> Walk<'a> {
             // Two workflows' techniques under one bare name: the later one says where it is from.
             key = format!("{}/{key}", resolved.workflow.id);
         }
-        match self.bundle.techniques.iter().position(|(known, _)| *known == key) {
-            Some(at) => {
-                self.bundle.techniques[at].1 = composition.body();
-                self.files[at] = resolved.file.clone();
-            }
-            None => {
-                self.bundle.techniques.push((key, composition.body()));
-                self.files.push(resolved.file.clone());
-            }
+        if let Some(at) = self.bundle.techniques.iter().position(|(known, _)| *known == key) {
+            self.bundle.techniques[at].1 = composition.body();
+            self.files[at] = resolved.file.clone();
+        } else {
+            self.bundle.techniques.push((key, composition.body()));
+            self.files.push(resolved.file.clone());
         }
         let own = self.source(resolved, Arc::clone(&found.technique), request.executing);
         self.touch(own);

@@ -26,7 +26,7 @@ impl Corpus {
     fn file_diagnostics(&self, workflow: &WorkflowKey) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for file in self.files_below(workflow.root, &format!("{}/techniques/", workflow.id)) {
-            if file.name() == "README.md" || !file.name().ends_with(".md") {
+            if file.name() == "README.md" || file.name().strip_suffix(".md").is_none() {
                 continue;
             }
             let path = file.id.path.as_str();
@@ -135,13 +135,13 @@ impl Corpus {
         found: &mut Vec<Diagnostic>,
     ) {
         let mut sites = Vec::new();
-        collect(&file.yaml().root, String::new(), activity, &mut sites);
+        collect(&file.yaml().root, "", activity, &mut sites);
         for site in sites {
             let reason = if site.listed {
                 self.reference_problem(site.reference, workflow)
             } else {
                 let scope = Scope { executing: workflow, activity: site.activity };
-                self.search(site.reference, &scope).err().map(|search| search.reason())
+                self.find(site.reference, &scope).err().map(|unresolved| unresolved.reason)
             };
             let Some(reason) = reason else { continue };
             let message = format!("the technique reference `{}` is unresolved: {reason}", site.reference);
@@ -164,11 +164,11 @@ struct Site<'a> {
     path: String,
 }
 
-fn collect<'a>(node: &'a Node, path: String, activity: Option<&'a str>, sites: &mut Vec<Site<'a>>) {
+fn collect<'a>(node: &'a Node, path: &str, activity: Option<&'a str>, sites: &mut Vec<Site<'a>>) {
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     if let Some(items) = node.as_sequence() {
         for (index, item) in items.iter().enumerate() {
-            collect(item, below(&index.to_string()), activity, sites);
+            collect(item, &below(&index.to_string()), activity, sites);
         }
     }
     let inline = node.get("steps").and_then(|_| node.get("id")?.as_str());
@@ -186,7 +186,7 @@ fn collect<'a>(node: &'a Node, path: String, activity: Option<&'a str>, sites: &
                 }
             }
             "techniques" => listed(&entry.value, &here, sites),
-            _ => collect(&entry.value, here, activity, sites),
+            _ => collect(&entry.value, &here, activity, sites),
         }
     }
 }
@@ -202,3 +202,6 @@ fn listed<'a>(node: &'a Node, path: &str, sites: &mut Vec<Site<'a>>) {
         listed(&entry.value, &format!("{path}.{}", entry.key), sites);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@ pub(crate) fn normalise(text: &str) -> Cow<'_, str> {
 /// Lines of a text, each with the answer whether it belongs to fenced code (fences included).
 #[derive(Debug)]
 pub(crate) struct Lines<'a> {
-    lines: Vec<&'a str>,
+    text: Vec<&'a str>,
     fenced: Vec<bool>,
     first: usize,
 }
@@ -36,12 +36,12 @@ impl<'a> Lines<'a> {
                 }
             }
         }
-        Self { lines, fenced, first }
+        Self { text: lines, fenced, first }
     }
 
     /// All lines.
     pub(crate) fn region(&self) -> Region<'_> {
-        Region { lines: &self.lines, fenced: &self.fenced, first: self.first }
+        Region { lines: &self.text, fenced: &self.fenced, first: self.first }
     }
 }
 
@@ -113,9 +113,13 @@ impl<'a> Region<'a> {
         self.lines[from..to].join("\n")
     }
 
-    /// How many lines there are.
-    pub(crate) fn len(self) -> usize {
-        self.lines.len()
+    /// The lines behind a document title, a heading of the first level that nothing precedes.
+    pub(crate) fn behind_title(self) -> Self {
+        let text = self.lines.iter().position(|line| !line.trim().is_empty());
+        match text {
+            Some(index) if heading(self.lines[index], 1).is_some() => self.part(index + 1, self.lines.len()),
+            _ => self,
+        }
     }
 
     /// Line number, in the file, of the first line.
@@ -287,7 +291,7 @@ mod tests {
         let text = "## A\n\n~~~\n## no\n~~~\n## B ##\n####\n##C\n### D\n";
         let lines = Lines::new(text, 10);
         let (before, sections) = lines.region().sections(2);
-        assert_eq!(before.len(), 0);
+        assert!(before.lines.is_empty());
         let titles: Vec<(&str, usize)> = sections.iter().map(|section| (section.title, section.line)).collect();
         assert_eq!(titles, [("A", 10), ("B ##", 15)]);
     }

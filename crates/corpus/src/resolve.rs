@@ -66,13 +66,11 @@ pub(crate) struct Search {
     pub(crate) malformed: Vec<String>,
     /// Why the reference could not be looked for at all.
     refused: Option<String>,
-    /// An existing name close to the one that was looked for.
-    near: Option<String>,
 }
 
 impl Search {
-    /// One line for people.
-    pub(crate) fn reason(&self) -> String {
+    /// What was tried, in one line.
+    fn reason(&self) -> String {
         if let Some(refused) = &self.refused {
             return refused.clone();
         }
@@ -80,8 +78,7 @@ impl Search {
         if !self.absent.is_empty() {
             parts.push(format!("no such file: {}", self.absent.join(", ")));
         }
-        let near = self.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        format!("{}{near}", parts.join("; "))
+        parts.join("; ")
     }
 
     /// Warnings of a search that succeeded nevertheless (spec 02 §1.3).
@@ -101,8 +98,17 @@ impl Corpus {
     }
 
     pub(crate) fn find(&self, reference: &str, scope: &Scope<'_>) -> Result<(Found, Search), Unresolved> {
-        self.search(reference, scope)
-            .map_err(|search| Unresolved { reference: reference.to_owned(), reason: search.reason() })
+        self.search(reference, scope).map_err(|search| Unresolved {
+            reference: reference.to_owned(),
+            reason: self.reason(reference, scope.executing, &search),
+        })
+    }
+
+    /// Why a search found nothing, with the name that was perhaps meant.
+    pub(crate) fn reason(&self, reference: &str, executing: &WorkflowKey, search: &Search) -> String {
+        let near = Reference::parse(reference).ok().and_then(|reference| self.near_reference(&reference, executing));
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        format!("{}{near}", search.reason())
     }
 
     /// The same, with what was tried on failure.
@@ -122,13 +128,10 @@ impl Corpus {
                 search.absent.clear();
             }
         }
-        match self.locate(&reference, scope.executing, &mut search) {
-            Some(found) => Ok((found, search)),
-            None => {
-                search.near = self.near_reference(&reference, scope.executing);
-                Err(search)
-            }
+        if let Some(found) = self.locate(&reference, scope.executing, &mut search) {
+            return Ok((found, search));
         }
+        Err(search)
     }
 
     fn locate(&self, reference: &Reference, executing: &WorkflowKey, search: &mut Search) -> Option<Found> {

@@ -161,7 +161,7 @@ impl Reader {
         let links = place(text, front.body, links);
         let lines = Lines::new(&body, front.body_line);
         let (preamble, sections) = lines.region().sections(2);
-        self.lost(preamble, "text before the first `##` section is not part of the technique");
+        self.lost(preamble.behind_title(), "text before the first `##` section is not part of the technique");
         let mut known: [Option<Region<'_>>; 5] = [None; 5];
         let mut malformed = false;
         for section in sections {

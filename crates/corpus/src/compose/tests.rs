@@ -223,6 +223,24 @@ fn trap_02_15_t06_sub_container() {
     assert_eq!(get(&load(&files), "w", "util::deep").resolved.file.path, "meta/techniques/util/deep.md");
 }
 
+/// Trap 34 of 01 §14: a slash is `::`, with a prefix, with the fallback to `meta`, and without the shorthand.
+#[test]
+fn trap_01_14_34_slash_references() {
+    let corpus = load(&vec![
+        ("prism/techniques/x/y.md", technique("")),
+        ("meta/techniques/g/op.md", technique("")),
+        ("w/techniques/a/g/op.md", technique("")),
+    ]);
+    let executing = key("w");
+    let scope = Scope { executing: &executing, activity: Some("a") };
+    let file = |reference: &str| {
+        let found = corpus.resolve(reference, &scope).unwrap();
+        (found.id, found.file.path)
+    };
+    assert_eq!(file("prism/x/y"), ("prism::x::y".to_owned(), "prism/techniques/x/y.md".to_owned()));
+    assert_eq!(file("g/op"), ("g::op".to_owned(), "meta/techniques/g/op.md".to_owned()));
+}
+
 /// Trap T-7: an override takes the place of what it overrides.
 #[test]
 fn trap_02_15_t07_order_after_override() {

@@ -6,7 +6,8 @@ use crate::fixture::{activity, corpus, manifest, technique, workflow};
 
 /// Two activities of `w` with these steps; `variables` are declared; every technique of the test exists.
 fn corpus_of(first: &str, second: &str, variables: &[&str], more: &[(&str, &str)]) -> std::sync::Arc<Corpus> {
-    let declared: String = variables.iter().map(|name| format!("  - {{name: {name}, type: string}}\n")).collect();
+    let declared: Vec<String> = variables.iter().map(|name| format!("  - {{name: {name}, type: string}}\n")).collect();
+    let declared = declared.concat();
     let head = if variables.is_empty() { String::new() } else { format!("variables:\n{declared}") };
     let manifest = manifest("w", &head);
     let (first, second) = (activity("first", first), activity("second", second));

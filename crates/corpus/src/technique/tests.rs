@@ -143,6 +143,9 @@ fn kept_with_a_remark() {
     keeps("## Outputs\n### o\n#### audience\nrobots\n", &[("technique.audience", 10)]);
     keeps("## Protocol\n### Empty\n", &[("technique.lost-content", 9)]);
     keeps("## Protocol\n- a\n", &[]);
+    let titled = |text: &str| file("").replace("## Capability", &format!("{text}\n## Capability"));
+    check_issues(&titled("\n# Title\n"), &[]);
+    check_issues(&titled("# Title\ntext\n"), &[("technique.lost-content", 6)]);
     assert_eq!(read("## Rules\n### r\nx\n### r\ny\n").rules, [("r".to_owned(), "y".to_owned())]);
 }
 
