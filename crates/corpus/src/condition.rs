@@ -174,6 +174,7 @@ mod tests {
     #[test]
     fn evaluation_follows_the_reference() {
         #[track_caller]
+        #[expect(clippy::needless_pass_by_value, reason = "the values are literals at the calls")]
         fn check(operator: &str, value: Option<Value>, variables: Value, expected: bool) {
             let condition = simple("x", operator, value.clone());
             assert_eq!(condition.holds(&bag(variables.clone())), expected, "x {operator} {value:?} with {variables}");
@@ -201,6 +202,7 @@ mod tests {
     #[test]
     fn paths_walk_maps_and_lists_only() {
         #[track_caller]
+        #[expect(clippy::needless_pass_by_value, reason = "the values are literals at the calls")]
         fn check(path: &str, variables: Value, expected: Option<Value>) {
             assert_eq!(lookup(&bag(variables), path).map(std::borrow::Cow::into_owned), expected, "{path}");
         }

@@ -123,7 +123,7 @@ pub(crate) fn list(corpus: &Corpus) -> Listing {
 }
 
 /// Title, version and tags, or the first reason why the manifest cannot be listed.
-fn heading(key: &WorkflowKey, file: &SourceFile) -> Result<(String, String, Vec<String>), Diagnostic> {
+fn heading(key: &WorkflowKey, file: &SourceFile) -> Result<(String, String, Vec<String>), Box<Diagnostic>> {
     let mut sink = Sink::new(&key.id, file);
     let root = &file.yaml().root;
     if sink.take_parse_problems("manifest.parse") {
@@ -145,7 +145,7 @@ fn heading(key: &WorkflowKey, file: &SourceFile) -> Result<(String, String, Vec<
         }
     }
     match sink.found.into_iter().find(|found| found.severity == Severity::Error) {
-        Some(problem) => Err(problem),
+        Some(problem) => Err(Box::new(problem)),
         None => Ok((
             text(root, "title").unwrap_or_default(),
             text(root, "version").unwrap_or_default(),

@@ -105,7 +105,7 @@ pub enum ValueType {
 /// An activity that was excluded from its workflow (spec 01 §10.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActivityLoadError {
-    /// Corpus-relative file, or the reference as written for a borrowed one that does not exist.
+    /// Corpus-relative file; for an entry of `activities` the reference as written.
     pub file: String,
     /// Line from 1.
     pub line: usize,
@@ -359,11 +359,11 @@ pub enum Condition {
         value: Option<Value>,
     },
     /// All hold (at least two).
-    And(Vec<Condition>),
+    And(Vec<Self>),
     /// Any holds (at least two).
-    Or(Vec<Condition>),
+    Or(Vec<Self>),
     /// Does not hold.
-    Not(Box<Condition>),
+    Not(Box<Self>),
 }
 
 /// Name of the sentinel that ends a workflow.

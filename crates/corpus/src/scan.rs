@@ -237,7 +237,7 @@ impl Walk<'_> {
 
 /// Markdown directly under the root belongs to no workflow.
 fn wanted(below: &str) -> bool {
-    below.contains('/') || !below.ends_with(".md")
+    below.contains('/') || Path::new(below).extension().is_some_and(|extension| extension != "md")
 }
 
 fn join(below: &str, name: &str) -> String {

@@ -26,11 +26,11 @@ pub enum Expr {
         operand: Value,
     },
     /// Does not hold.
-    Not(Box<Expr>),
+    Not(Box<Self>),
     /// All hold (at least two).
-    And(Vec<Expr>),
+    And(Vec<Self>),
     /// Any holds (at least two).
-    Or(Vec<Expr>),
+    Or(Vec<Self>),
 }
 
 /// What is wrong with an expression.
@@ -97,7 +97,7 @@ pub fn parse(expression: &str) -> Result<Expr, WhenError> {
     match parser.peek() {
         None => Ok(expr),
         Some(token) => {
-            Err(parser.at(WhenErrorKind::TrailingInput, format!("`{}` follows a complete expression", token.text)))
+            Err(parser.at(WhenErrorKind::TrailingInput, &format!("`{}` follows a complete expression", token.text)))
         }
     }
 }
@@ -281,7 +281,7 @@ impl<'a> Parser<'a> {
     }
 
     /// An error at the next token, or at the end.
-    fn at(&self, kind: WhenErrorKind, message: String) -> WhenError {
+    fn at(&self, kind: WhenErrorKind, message: &str) -> WhenError {
         match self.peek() {
             Some(token) => error(kind, token.offset, Some(self.next), format!("{message} (position {})", token.offset)),
             None => error(WhenErrorKind::UnexpectedEnd, self.end, None, "the expression ends too early".to_owned()),
@@ -306,7 +306,7 @@ impl<'a> Parser<'a> {
 
     fn negation(&mut self, depth: usize) -> Result<Expr, WhenError> {
         if depth > MAX_DEPTH {
-            return Err(self.at(WhenErrorKind::TooDeep, format!("more than {MAX_DEPTH} levels of nesting")));
+            return Err(self.at(WhenErrorKind::TooDeep, &format!("more than {MAX_DEPTH} levels of nesting")));
         }
         if self.take("!") {
             return Ok(Expr::Not(Box::new(self.negation(depth + 1)?)));
@@ -320,15 +320,15 @@ impl<'a> Parser<'a> {
             if self.take(")") {
                 return Ok(inner);
             }
-            return Err(self.at(WhenErrorKind::MissingParenthesis, "`)` is missing".to_owned()));
+            return Err(self.at(WhenErrorKind::MissingParenthesis, "`)` is missing"));
         }
         let word = match self.peek() {
             Some(token) if token.kind == TokenKind::Word && token.text != "null" => token,
             Some(token) => {
                 let message = format!("`{}` cannot stand here; a variable is expected", token.text);
-                return Err(self.at(WhenErrorKind::UnexpectedToken, message));
+                return Err(self.at(WhenErrorKind::UnexpectedToken, &message));
             }
-            None => return Err(self.at(WhenErrorKind::UnexpectedEnd, String::new())),
+            None => return Err(self.at(WhenErrorKind::UnexpectedEnd, "")),
         };
         self.next += 1;
         match word.text.as_str() {
@@ -359,9 +359,9 @@ impl<'a> Parser<'a> {
             },
             Some(Token { kind: TokenKind::Operator, text, .. }) => {
                 let message = format!("a value to compare with is expected, not `{text}`");
-                return Err(self.at(WhenErrorKind::MissingValue, message));
+                return Err(self.at(WhenErrorKind::MissingValue, &message));
             }
-            None => return Err(self.at(WhenErrorKind::UnexpectedEnd, String::new())),
+            None => return Err(self.at(WhenErrorKind::UnexpectedEnd, "")),
         };
         self.next += 1;
         Ok(value)

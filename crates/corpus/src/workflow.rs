@@ -136,7 +136,7 @@ impl<'a> Loader<'a> {
                 let path = format!("{dir}/{name}");
                 let message = "an activity is a file; this is a directory".to_owned();
                 let problem = Diagnostic::of_file("activity.parse", Severity::Error, &self.key.id, &path, message);
-                self.excluded(&path, file_name(name).map_or(name, |(_, id)| id), &[problem.clone()]);
+                self.excluded(&path, file_name(name).map_or(name, |(_, id)| id), std::slice::from_ref(&problem));
                 self.others.push(problem);
             }
         }
@@ -144,7 +144,7 @@ impl<'a> Loader<'a> {
         for file in self.corpus.files_below(self.key.root, &dir) {
             let name = file.name();
             let directly = file.id.path.len() == dir.len() + 1 + name.len();
-            if !directly || name.ends_with(".md") {
+            if !directly || !matches!(name.rsplit('.').next(), Some("yaml" | "yml")) {
                 continue;
             }
             match file_name(name) {
@@ -229,18 +229,14 @@ impl<'a> Loader<'a> {
         let before = self.sink.found.len();
         let scope = FragmentScope { corpus: self.corpus, declaring: self.key };
         let origin = Origin { source: self.key.clone(), file: None, prefix: None };
-        match activity(item, &path, origin, &scope, &mut self.sink) {
-            Some(activity) => {
-                let file = Arc::clone(self.manifest);
-                self.add(activity, Place { file, inline: Some(position), borrowed: false });
-            }
-            None => {
-                let id = text(item, "id").unwrap_or_else(|| path.to_string());
-                let mut found = self.sink.found[before..].to_vec();
-                found.sort_by_key(|found| (found.line, found.column));
-                self.excluded(&self.manifest.id.path.clone(), &id, &found);
-            }
+        if let Some(activity) = activity(item, &path, origin, &scope, &mut self.sink) {
+            let file = Arc::clone(self.manifest);
+            return self.add(activity, Place { file, inline: Some(position), borrowed: false });
         }
+        let id = text(item, "id").unwrap_or_else(|| path.to_string());
+        let mut found = self.sink.found[before..].to_vec();
+        found.sort_by_key(|found| (found.line, found.column));
+        self.excluded(&self.manifest.id.path.clone(), &id, &found);
     }
 
     fn file(&mut self, candidate: &Candidate<'_>) {

@@ -139,13 +139,12 @@ fn tagged_object(node: &Node, tagged: &Tagged, path: &Path<'_>, context: Context
         return;
     };
     let object = tag.as_str().and_then(|text| tagged.choices.iter().find(|(name, _)| *name == text));
-    match object {
-        Some((_, object)) => members(node, entries, object, path, context, sink),
-        None => {
-            let message = format!("expected one of {one_of}, found {}", found(tag));
-            let help = tag.as_str().and_then(|text| nearest(text, names.into_iter()));
-            sink.error(context.code, tag.span, &path.key(tagged.tag), message).help = help;
-        }
+    if let Some((_, object)) = object {
+        members(node, entries, object, path, context, sink);
+    } else {
+        let message = format!("expected one of {one_of}, found {}", found(tag));
+        let help = tag.as_str().and_then(|text| nearest(text, names.into_iter()));
+        sink.error(context.code, tag.span, &path.key(tagged.tag), message).help = help;
     }
 }
 

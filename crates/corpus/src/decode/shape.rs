@@ -26,18 +26,18 @@ pub(crate) enum Shape {
     /// A list.
     List {
         /// Shape of every item.
-        of: &'static Shape,
+        of: &'static Self,
         /// Least number of items.
         least: usize,
     },
     /// A map with free keys.
-    Map(&'static Shape),
+    Map(&'static Self),
     /// A map with known keys.
     Object(&'static Object),
     /// One of several objects, selected by a member.
     Tagged(&'static Tagged),
     /// One of several shapes, at most one per JSON type.
-    Either(&'static [Shape]),
+    Either(&'static [Self]),
     /// Written in JSON Schema; for documents that this crate does not decode.
     Written(fn() -> serde_json::Value),
     /// Only "is a map" is checked here; the object is checked on its own later.

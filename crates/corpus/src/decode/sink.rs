@@ -13,9 +13,9 @@ pub(crate) enum Path<'a> {
     /// The document.
     Root,
     /// A member.
-    Key(&'a Path<'a>, &'a str),
+    Key(&'a Self, &'a str),
     /// An item.
-    Item(&'a Path<'a>, usize),
+    Item(&'a Self, usize),
 }
 
 impl<'a> Path<'a> {

@@ -107,6 +107,7 @@ fn operators_are_mixed_per_pair_of_parentheses() {
 #[test]
 fn evaluation_follows_the_reference() {
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "the values are literals at the calls")]
     fn check(expression: &str, bag: Value, expected: bool) {
         assert_eq!(holds(expression, bag.clone()), expected, "{expression} with {bag}");
     }

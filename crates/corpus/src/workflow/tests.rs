@@ -596,3 +596,32 @@ fn trap_01_14_37_one_index_by_the_own_id() {
     assert_eq!(found(&workflow)[0], "activity.id-mismatch 1:5 id");
     assert_eq!(workflow.load_errors[0].activity_id, "bad");
 }
+
+proptest::proptest! {
+    /// Damaged files never stop the loader, and what is served always reads as YAML.
+    #[test]
+    fn damaged_activities_load_or_are_excluded(at in 0_usize..400, length in 0_usize..30, put in "[-:{}\\[\\]#&*!|>'\"%\\n\\t a-c]{0,6}") {
+        let text = "id: brew\nversion: 1.0.0\nname: Brew\nsteps:\n  - kind: technique\n    technique: {name: g::op, inputs: {a: 1}}\n  - ref: ask # c\n    kind: checkpoint\n    id: c#{x}\n  - kind: loop\n    id: l\n    loopType: forEach\n    when: \"a && (b || c == 'd')\"\n    steps:\n      - {kind: technique, technique: a/b}\ntransitions:\n  - {to: brew, condition: {type: not, condition: {type: simple, variable: a, operator: exists}}}\n";
+        let (from, to) = (at.min(text.len()), (at + length).min(text.len()));
+        let damaged = format!("{}{put}{}", &text[..from], &text[to..]);
+        let fragments = "fragments: {checkpoints: {ask: {message: \"a: b\", options: [{id: y, label: Y}]}}}\n";
+        let workflow = tea(&[("tea/workflow.yaml", &manifest("tea", fragments)), ("tea/activities/01-brew.yaml", &damaged)]);
+        proptest::prop_assert_eq!(workflow.activities.len() + workflow.load_errors.len(), 1);
+        for activity in &workflow.activities {
+            let document = workflow_yaml::parse(&activity.body);
+            proptest::prop_assert!(!document.has_errors(), "{}", activity.body);
+            proptest::prop_assert!(activity.body.ends_with('\n') && !activity.body.ends_with("\n\n"));
+            let ids = document.root.get("steps").and_then(|steps| steps.as_sequence()).unwrap_or_default().len();
+            proptest::prop_assert_eq!(ids, activity.steps.len());
+        }
+    }
+
+    /// No expression stops the parser, and positions lie inside the text.
+    #[test]
+    fn any_gate_is_read(text in "[a-c.!&|=<>()'\"0-9 -]{0,24}") {
+        if let Err(error) = crate::when::parse(&text) {
+            proptest::prop_assert!(error.offset <= text.chars().count());
+        }
+        crate::when::mixes_operators(&text);
+    }
+}
