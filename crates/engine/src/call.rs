@@ -5,9 +5,8 @@ use std::sync::Arc;
 use workflow_corpus::{Activity, TERMINAL, Warning, Workflow, WorkflowError};
 
 use crate::{
-    Arguments, Environment, Refusal, Reply, Settings, Timestamp, Tool, Workset, checkpoint, limits, retry,
-    state::Session,
-    validation,
+    Arguments, Environment, Refusal, Reply, Settings, Timestamp, Tool, Workset, checkpoint, limits, lineage, retry,
+    state::Session, validation,
 };
 
 /// What a tool works on.
@@ -39,6 +38,7 @@ pub fn apply(
     {
         let drift = workset.session().and_then(|session| version_drift(env, session));
         reply.warnings = merged(arguments, workset, Vec::new(), drift);
+        reply.traces.extend(lineage::complete_link(env, workset));
         return Ok(reply);
     }
     let mut call = Call { env, arguments, workset, warnings: Vec::new() };
@@ -97,12 +97,7 @@ fn version_drift(env: &Environment<'_>, session: &Session) -> Option<Warning> {
 }
 
 /// All warnings of a call: of reading the arguments, of opening the sessions, of the tool, and version drift once.
-fn merged(
-    arguments: &Arguments,
-    workset: &Workset,
-    mut own: Vec<Warning>,
-    drift: Option<Warning>,
-) -> Vec<Warning> {
+fn merged(arguments: &Arguments, workset: &Workset, mut own: Vec<Warning>, drift: Option<Warning>) -> Vec<Warning> {
     if let Some(drift) = drift
         && !own.contains(&drift)
     {
@@ -213,11 +208,9 @@ fn not_found() -> Refusal {
 pub(crate) fn definition_refusal(error: &WorkflowError) -> Refusal {
     let advice = "Call list_workflows for what can be started.";
     match error {
-        WorkflowError::NotFound { id, available } => {
-            Refusal::new("WORKFLOW_NOT_FOUND", format!("{error}. {advice}"))
-                .with("workflow_id", id.as_str())
-                .with("available", available.clone())
-        }
+        WorkflowError::NotFound { id, available } => Refusal::new("WORKFLOW_NOT_FOUND", format!("{error}. {advice}"))
+            .with("workflow_id", id.as_str())
+            .with("available", available.clone()),
         WorkflowError::InvalidId { id } => {
             Refusal::new("INVALID_WORKFLOW_ID", format!("{error}. {advice}")).with("workflow_id", id.as_str())
         }

@@ -32,10 +32,7 @@ pub fn mint_free(signer: &dyn Signer, place: &str, is_taken: &dyn Fn(&str) -> bo
     if !is_taken(&first) {
         return first;
     }
-    (1..1_u32 << 16)
-        .map(|n| derive(signer, &format!("{place}:#{n}")))
-        .find(|index| !is_taken(index))
-        .unwrap_or(first)
+    (1..1_u32 << 16).map(|n| derive(signer, &format!("{place}:#{n}"))).find(|index| !is_taken(index)).unwrap_or(first)
 }
 
 /// Whether a session of the call's own families holds an index.

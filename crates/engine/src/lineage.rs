@@ -3,8 +3,9 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    Environment, Refusal, StatePath, Timestamp, Workset,
+    Environment, Refusal, StatePath, Timestamp, TraceEntry, Workset,
     state::{ChildReference, Event, Session, Status, canonical_json},
+    trace,
 };
 
 /// Ancestors above which a session warns.
@@ -52,7 +53,9 @@ pub(crate) fn check_depth(depth: usize) -> Result<Option<String>, Refusal> {
         .with("limit", DEPTH_LIMIT));
     }
     Ok((depth > DEPTH_WARNING).then(|| {
-        format!("This session has {depth} ancestors; more than {DEPTH_WARNING} usually mean that a dispatch repeats itself.")
+        format!(
+            "This session has {depth} ancestors; more than {DEPTH_WARNING} usually mean that a dispatch repeats itself."
+        )
     }))
 }
 
@@ -183,6 +186,27 @@ pub(crate) fn reconcile(parent: &mut Session, child: &Session, now: Timestamp) -
     }
 }
 
+/// [`reconcile`]s the recorded parent, if it is open beside the addressed root session, with it. Answers the event for
+/// the parent's trace when the link was missing.
+pub(crate) fn complete_link(env: &Environment<'_>, workset: &mut Workset) -> Option<TraceEntry> {
+    let [child, parent, ..] = workset.families.as_mut_slice() else { return None };
+    let (child, parent) = (child.root.as_ref()?, parent.root.as_mut()?);
+    let recorded = child.parent_session.as_ref()?;
+    if !workset.path.0.is_empty() || recorded.session_index != parent.session_index {
+        return None;
+    }
+    join(env, parent, child)
+}
+
+/// [`reconcile`] as a write of the parent, with the event for its trace when the link was missing.
+pub(crate) fn join(env: &Environment<'_>, parent: &mut Session, child: &Session) -> Option<TraceEntry> {
+    let was_linked = is_linked(parent, &child.session_index);
+    if reconcile(parent, child, env.now) {
+        parent.advance(env.now);
+    }
+    (!was_linked).then(|| trace::link_event(env, parent, child))
+}
+
 /// [`reconcile`]s a root session with every own-folder child that it names or that names it, after calls that may have
 /// been interrupted. Says whether anything changed.
 pub(crate) fn converge(env: &Environment<'_>, root: &mut Session) -> bool {
@@ -226,4 +250,107 @@ pub(crate) fn digest(parent: &Session) -> Value {
         "activity": parent.current_activity,
         "version": parent.workflow_version,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::workspace::Workspace;
+
+    fn session(workspace: &Workspace, slug: &str) -> Session {
+        let answer = workspace.json("start_session", json!({"workflow_id": "mini", "planning_slug": slug}));
+        workspace.session(answer["session_index"].as_str().unwrap())
+    }
+
+    /// A chain of `length` sessions, each the parent of the next; `padding` bytes in each.
+    fn chain(workspace: &Workspace, length: usize, padding: usize) -> Session {
+        let mut newest = session(workspace, "s");
+        newest.variables.insert("padding".to_owned(), "x".repeat(padding).into());
+        for _ in 1..length {
+            let mut next = newest.clone();
+            next.parent_session = Some(Box::new(newest));
+            newest = next;
+        }
+        newest
+    }
+
+    fn length(session: &Session) -> usize {
+        ancestors(session, &StatePath::default()).len() + 1
+    }
+
+    fn marks(session: &Session) -> Vec<bool> {
+        let mut marks = vec![session.snapshot_trimmed];
+        marks.extend(ancestors(session, &StatePath::default()).iter().map(|above| above.snapshot_trimmed));
+        marks
+    }
+
+    #[test]
+    fn a_snapshot_is_verbatim_up_to_a_mebibyte() {
+        let parent = chain(&Workspace::new(), 3, 300_000);
+        assert_eq!(snapshot(&parent), parent);
+    }
+
+    #[test]
+    fn a_larger_snapshot_loses_its_oldest_ancestors() {
+        let parent = chain(&Workspace::new(), 6, 300_000);
+        let kept = snapshot(&parent);
+        assert_eq!(length(&kept), 3);
+        assert_eq!(marks(&kept), [false, false, true]);
+        assert!(written_size(&kept) <= SNAPSHOT_LIMIT);
+    }
+
+    #[test]
+    fn then_it_loses_its_older_history() {
+        let mut parent = chain(&Workspace::new(), 2, 10);
+        for n in 0..1500 {
+            let event = Event::new("technique_fetched").with_data("n", n).with_data("text", "y".repeat(800));
+            parent.record(event, Timestamp(1_800_000_000_000));
+        }
+        let kept = snapshot(&parent);
+        assert_eq!((length(&kept), kept.snapshot_trimmed, kept.history.len()), (1, true, 1000));
+        assert_eq!(kept.history[0].data("n"), Some(&json!(500)));
+        assert_eq!(kept.variables, parent.variables);
+    }
+
+    #[test]
+    fn ancestors_are_those_around_and_those_recorded() {
+        let workspace = Workspace::new();
+        let outer = session(&workspace, "outer");
+        let arguments = json!({"workflow_id": "mini", "planning_slug": "p", "parent_planning_slug": "outer"});
+        let parent = workspace.json("start_session", arguments)["session_index"].clone();
+        let child = workspace.json("dispatch_child", json!({"session_index": parent, "workflow_id": "bare"}));
+        let root = workspace.session(parent.as_str().unwrap());
+        let above: Vec<&str> =
+            ancestors(&root, &StatePath(vec![0])).iter().map(|above| above.session_index.as_str()).collect();
+        assert_eq!(above, [parent.as_str().unwrap(), outer.session_index.as_str()]);
+        let status = workspace.json("get_workflow_status", json!({"session_index": child["session_index"]}));
+        assert_eq!(status["parent"]["session_index"], parent);
+    }
+
+    #[test]
+    fn relations_reach_over_folders_in_both_directions() {
+        let workspace = Workspace::new();
+        let index = |answer: &serde_json::Map<String, Value>| answer["session_index"].as_str().unwrap().to_owned();
+        let top = session(&workspace, "top").session_index;
+        let start = |slug: &str, parent: &str| {
+            let arguments = json!({"workflow_id": "mini", "planning_slug": slug, "parent_planning_slug": parent});
+            index(&workspace.json("start_session", arguments))
+        };
+        let (child, sibling) = (start("child", "top"), start("sibling", "top"));
+        let embedded = index(&workspace.json("dispatch_child", json!({"session_index": child, "workflow_id": "bare"})));
+        let related = |from: &str, to: &str| {
+            workspace.with_env(|env| is_related(env, &env.registry.find(from).expect("a session"), to))
+        };
+        for (from, to, expected) in [
+            (&top, &embedded, true),
+            (&embedded, &top, true),
+            (&child, &child, true),
+            (&child, &sibling, false),
+            (&embedded, &sibling, false),
+        ] {
+            assert_eq!(related(from, to), expected, "{from} and {to}");
+        }
+    }
 }

@@ -222,13 +222,19 @@ fn check_owner(env: &Environment<'_>, workset: &Workset, session_index: &str) ->
         return Ok(());
     }
     let own = workset.session().map_or("", |session| &session.session_index);
-    Err(fault("FOREIGN", &format!("it belongs to session {session_index}, which is no ancestor or descendant of {own}")))
+    Err(fault(
+        "FOREIGN",
+        &format!("it belongs to session {session_index}, which is no ancestor or descendant of {own}"),
+    ))
 }
 
 /// Verifies a token and reads its payload.
 fn open(signer: &dyn Signer, token: &str) -> Result<Value, String> {
     let Some((body, mac)) = token.trim().rsplit_once('.') else {
-        return Err(fault("MALFORMED", "a token is base64url text, a dot and a signature; a reference is INDEX:FROM-TO"));
+        return Err(fault(
+            "MALFORMED",
+            "a token is base64url text, a dot and a signature; a reference is INDEX:FROM-TO",
+        ));
     };
     let expected = HEXLOWER.encode(&signer.mac(Purpose::TraceToken, body.as_bytes()));
     if !bool::from(expected.as_bytes().ct_eq(mac.as_bytes())) {
@@ -267,3 +273,6 @@ fn number(digits: &str) -> Option<u64> {
 fn fault(kind: &str, cause: &str) -> String {
     format!("TRACE_TOKEN_{kind}: {cause}. {REMEDY}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,7 +35,8 @@ pub(crate) fn missing(session: &Session, agent_id: &str) -> Vec<String> {
 
 /// The usage view; `children` says the same of sessions that are counted apart.
 pub(crate) fn view(session: &Session, agent_id: Option<&str>, children: Vec<Value>) -> Map<String, Value> {
-    let shown: Vec<&Event> = rows(session).filter(|row| agent_id.is_none() || row.data_text("agentId") == agent_id).collect();
+    let shown: Vec<&Event> =
+        rows(session).filter(|row| agent_id.is_none() || row.data_text("agentId") == agent_id).collect();
     let mut totals = Totals::default();
     let mut cumulative: IndexMap<String, Map<String, Value>> = IndexMap::new();
     let mut unstated = 0_u64;
@@ -126,7 +127,11 @@ fn row_value(session: &Session, row: &Event) -> Value {
 /// From the first time an activity was entered to the last time it was left; `None` while it runs.
 fn wall_clock_ms(session: &Session, activity: &str) -> Option<i64> {
     let of = |kind: &'static str| {
-        session.history.iter().enumerate().filter(move |(_, event)| event.kind() == kind && event.activity() == activity)
+        session
+            .history
+            .iter()
+            .enumerate()
+            .filter(move |(_, event)| event.kind() == kind && event.activity() == activity)
     };
     let (_, first) = of("activity_entered").next()?;
     let (last_entry, _) = of("activity_entered").next_back()?;
@@ -149,4 +154,87 @@ fn without_usage(session: &Session) -> Vec<&str> {
     let has_row = |activity: &str| rows(session).any(|row| row.activity() == activity);
     let done = session.completed_activities.iter().map(String::as_str);
     done.filter(|activity| *activity != workflow_corpus::TERMINAL && !has_row(activity)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Timestamp, workspace::Workspace};
+
+    /// A session of `mini` in activity `ship` after `plan`.
+    fn walked() -> (Workspace, String) {
+        let workspace = Workspace::new();
+        let answer = workspace.json("start_session", json!({"workflow_id": "mini", "planning_slug": "a"}));
+        let index = answer["session_index"].as_str().unwrap().to_owned();
+        for activity in ["plan", "ship"] {
+            workspace.call("next_activity", json!({"session_index": index, "activity_id": activity}));
+        }
+        (workspace, index)
+    }
+
+    fn record(workspace: &Workspace, index: &str, activity: &str, usage: Value, basis: &str, agent: Option<&str>) {
+        let mut arguments = json!({"session_index": index, "activity": activity, "usage": usage, "basis": basis});
+        if let Some(agent) = agent {
+            arguments["agent_id"] = agent.into();
+        }
+        workspace.call("record_usage", arguments);
+    }
+
+    #[test]
+    fn the_view_sums_deltas_and_keeps_the_latest_cumulative() {
+        let (workspace, index) = walked();
+        record(&workspace, &index, "plan", json!({"input_tokens": 100, "output_tokens": 1.5, "model": "m"}), "delta", Some("w1"));
+        record(&workspace, &index, "plan", json!({"input_tokens": 50, "output_tokens": "many"}), "delta", None);
+        record(&workspace, &index, "ship", json!({"input_tokens": 7}), "cumulative", Some("w2"));
+        record(&workspace, &index, "ship", json!({"input_tokens": 9, "total_tokens": 10}), "cumulative", Some("w2"));
+        record(&workspace, &index, "ship", json!({"input_tokens": 3}), "cumulative", None);
+        workspace.change(&index, |session| {
+            let old = Event::new(ROW).with_activity("ship").with_data("usage", json!({"input_tokens": 1000}));
+            session.record(old, Timestamp(0));
+        });
+        let session = workspace.session(&index);
+        let seen = Value::Object(view(&session, None, Vec::new()));
+        assert_eq!(seen["totals"], json!({"input_tokens": 150, "output_tokens": 1.5}));
+        assert_eq!(
+            seen["cumulative_latest_by_agent"],
+            json!({"w2": {"input_tokens": 9, "total_tokens": 10}, "unattributed": {"input_tokens": 3}})
+        );
+        assert_eq!(seen["unstated_basis"], 1);
+        assert_eq!(seen["rows"].as_array().unwrap().len(), 6);
+        assert_eq!(seen["rows"][0]["usage"]["model"], "m", "other members are carried");
+        assert_eq!(seen["rows"][0]["wall_clock_ms"], 1000);
+        assert!(seen["rows"][2].get("wall_clock_ms").is_none(), "ship is running");
+        assert_eq!(seen["rows"][5]["basis"], "unstated");
+        assert_eq!(seen["wall_clock_ms_not_additive"], true);
+        assert_eq!(seen["activities_without_usage"], json!([]));
+
+        let mine = Value::Object(view(&session, Some("w1"), Vec::new()));
+        assert_eq!(mine["rows"].as_array().unwrap().len(), 1);
+        assert_eq!(mine["totals"]["input_tokens"], 100);
+    }
+
+    #[test]
+    fn completed_activities_without_a_row_are_named() {
+        let (workspace, index) = walked();
+        workspace.change(&index, |session| session.completed_activities.push(workflow_corpus::TERMINAL.to_owned()));
+        assert_eq!(without_usage(&workspace.session(&index)), ["plan"]);
+    }
+
+    #[test]
+    fn elapsed_time_needs_two_events() {
+        let (workspace, index) = walked();
+        let mut session = workspace.session(&index);
+        assert_eq!(elapsed_ms(&session), Some(2000));
+        session.history.truncate(1);
+        assert_eq!(elapsed_ms(&session), None);
+    }
+
+    #[test]
+    fn sums_stay_exact_or_finite() {
+        let number = |value: Value| value.as_number().unwrap().clone();
+        assert_eq!(plus(&1.into(), &2.into()), 3.into());
+        let large = plus(&i64::MAX.into(), &1.into());
+        assert!(large.is_f64());
+        assert_eq!(plus(&number(json!(1.0e308)), &number(json!(1.0e308))), number(json!(1.0e308)));
+    }
 }

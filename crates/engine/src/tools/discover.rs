@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool, reply::Content, schema::input_schema};
+use crate::{
+    Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool, reply::Content, schema::input_schema,
+};
 
 pub(crate) static TOOL: Tool = Tool {
     name: "discover",
@@ -42,4 +44,43 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     text.push_str(if ids.is_empty() { "none" } else { "" });
     text.push_str(&ids.join(", "));
     Ok(Reply::of(None, Content::Text(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::{Content, workspace::Workspace};
+
+    /// `discover` is plain text, `list_workflows` YAML, `health_check` JSON.
+    #[test]
+    fn trap_03_14_34_each_bootstrap_tool_has_its_format() {
+        let workspace = Workspace::new();
+        let render = |tool: &str| workspace.call(tool, json!({})).render();
+        let discover = render("discover");
+        assert_eq!(
+            discover.text,
+            format!(
+                "server: workflow-server\nversion: {}\n\n---\nid: bootstrap-protocol\nversion: 1.0.0\n---\n\n# Begin here\n\n\
+                 Call list_workflows.\n\nworkflow ids: bare, mini",
+                env!("CARGO_PKG_VERSION")
+            )
+        );
+        let list = workflow_yaml::parse(&render("list_workflows").text).root.to_value();
+        assert_eq!(list[0]["id"], "bare");
+        let health: serde_json::Value = serde_json::from_str(&render("health_check").text).unwrap();
+        assert_eq!(health["status"], "healthy");
+        for tool in ["discover", "list_workflows", "health_check"] {
+            assert_eq!(render(tool).meta, None, "{tool}");
+            assert_eq!(workspace.refusal(tool, json!({"session_index": "NU7LON"})).code, "INVALID_PARAMS");
+        }
+    }
+
+    #[test]
+    fn without_a_protocol_the_header_and_the_ids_remain() {
+        let workspace = Workspace::over(&[]);
+        let reply = workspace.call("discover", json!({}));
+        let Content::Text(text) = &reply.content else { panic!("no text") };
+        assert!(text.ends_with("\n\nworkflow ids: none"), "{text}");
+    }
 }

@@ -221,7 +221,9 @@ fn join(call: &mut Call<'_>, params: &Params, workflow: &Workflow) -> Result<Rep
 /// The newest embedded session of a workflow, else the root itself when it walks that workflow.
 fn child_of<'a>(root: &'a Session, workflow_id: &str) -> Option<&'a Session> {
     let mut children = root.triggered_workflows.iter().rev().filter_map(|reference| reference.state.as_deref());
-    children.find(|child| child.workflow_id == workflow_id).or_else(|| (root.workflow_id == workflow_id).then_some(root))
+    children
+        .find(|child| child.workflow_id == workflow_id)
+        .or_else(|| (root.workflow_id == workflow_id).then_some(root))
 }
 
 fn answer(session_index: &str, workflow: &Workflow, folder: &Folder, promoted: bool) -> Reply {
@@ -265,7 +267,10 @@ fn slug_in_use(folder: &Folder, occupant: &Session, workflow_id: &str) -> Refusa
 }
 
 fn no_folder() -> Refusal {
-    Refusal::new("SESSION_NOT_FOUND", "the parent session is not open for this call; call start_session with its planning slug")
+    Refusal::new(
+        "SESSION_NOT_FOUND",
+        "the parent session is not open for this call; call start_session with its planning slug",
+    )
 }
 
 #[cfg(test)]

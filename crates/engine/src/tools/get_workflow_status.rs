@@ -114,3 +114,109 @@ fn completed(env: &Environment<'_>, session: &Session) -> Vec<String> {
     }
     entered
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::{FILES, Workspace};
+
+    fn started(workspace: &Workspace) -> String {
+        let answer = workspace.json("start_session", json!({"workflow_id": "mini", "planning_slug": "a"}));
+        answer["session_index"].as_str().unwrap().to_owned()
+    }
+
+    fn enter(workspace: &Workspace, index: &str, activity: &str) {
+        workspace.call("next_activity", json!({"session_index": index, "activity_id": activity}));
+    }
+
+    #[test]
+    fn a_fresh_session_is_active_and_nowhere() {
+        let workspace = Workspace::new();
+        let index = started(&workspace);
+        let before = workspace.session(&index);
+        let status = workspace.json("get_workflow_status", json!({"session_index": index}));
+        let expected = json!({
+            "status": "active",
+            "current_activity": "none",
+            "completed_activities": [],
+            "variables": {"is_ready": false, "plan_note": "", "item_count": 0},
+            "workflow": {"id": "mini", "version": "1.2.0", "title": "Mini"},
+            "lifecycle": "running",
+            "session_index": index,
+        });
+        assert_eq!(serde_json::to_string(&status).unwrap(), serde_json::to_string(&expected).unwrap());
+        assert_eq!(workspace.session(&index), before);
+    }
+
+    #[test]
+    fn a_blocked_session_hands_out_the_live_handle() {
+        let workspace = Workspace::new();
+        let index = started(&workspace);
+        enter(&workspace, &index, "plan");
+        let yielded = workspace.json("yield_checkpoint", json!({"session_index": index, "checkpoint_id": "confirm"}));
+        let status = workspace.json("get_workflow_status", json!({"session_index": index}));
+        assert_eq!(status["status"], "blocked");
+        assert_eq!(status["active_checkpoint"]["checkpoint_handle"], yielded["checkpoint_handle"]);
+        assert_eq!(status["active_checkpoint"]["checkpoint_id"], "confirm");
+        assert!(!status.contains_key("last_activity"));
+        let answer = json!({"checkpoint_handle": yielded["checkpoint_handle"], "option_id": "go"});
+        workspace.call("respond_checkpoint", answer);
+        let status = workspace.json("get_workflow_status", json!({"session_index": index}));
+        assert_eq!(status["status"], "active");
+        let last = &status["last_checkpoint"];
+        assert_eq!((&last["activity_id"], &last["checkpoint_id"], &last["option_id"]), (&json!("plan"), &json!("confirm"), &json!("go")));
+        assert_eq!(status["variables"]["is_ready"], true);
+    }
+
+    /// The answer comes from the state: it says completed, and `last_checkpoint` needs no trace.
+    #[test]
+    fn hazard_h20_the_status_is_true_after_the_end() {
+        let workspace = Workspace::new();
+        let index = started(&workspace);
+        enter(&workspace, &index, "plan");
+        enter(&workspace, &index, "ship");
+        let status = workspace.json("get_workflow_status", json!({"session_index": index}));
+        assert_eq!(status["last_activity"], true);
+        enter(&workspace, &index, "__terminal__");
+        workspace.traces.0.borrow_mut().clear();
+        let status = workspace.json("get_workflow_status", json!({"session_index": index}));
+        assert_eq!((&status["status"], &status["lifecycle"]), (&json!("completed"), &json!("completed")));
+        assert_eq!((&status["current_activity"], &status["completed_activities"]), (&json!("__terminal__"), &json!(["plan", "ship"])));
+        assert!(!status.contains_key("last_activity"));
+    }
+
+    #[test]
+    fn before_anything_is_completed_the_trace_says_what_was_entered() {
+        let workspace = Workspace::new();
+        let index = started(&workspace);
+        enter(&workspace, &index, "plan");
+        let status = workspace.json("get_workflow_status", json!({"session_index": index}));
+        assert_eq!(status["completed_activities"], json!(["plan"]));
+    }
+
+    #[test]
+    fn a_definition_that_is_gone_leaves_its_id() {
+        let mut workspace = Workspace::new();
+        let index = started(&workspace);
+        workspace.corpus = Workspace::over(&FILES[..4]).corpus;
+        let status = workspace.json("get_workflow_status", json!({"session_index": index}));
+        assert_eq!(status["workflow"], json!({"id": "mini"}));
+    }
+
+    #[test]
+    fn both_kinds_of_children_know_their_parent() {
+        let workspace = Workspace::new();
+        let parent = started(&workspace);
+        enter(&workspace, &parent, "plan");
+        let embedded = workspace.json("dispatch_child", json!({"session_index": parent, "workflow_id": "bare"}));
+        let own = workspace.json(
+            "start_session",
+            json!({"workflow_id": "bare", "planning_slug": "c", "parent_planning_slug": "a"}),
+        );
+        let expected = json!({"session_index": parent, "workflow_id": "mini", "activity": "plan", "version": "1.2.0"});
+        for child in [embedded, own] {
+            let status = workspace.json("get_workflow_status", json!({"session_index": child["session_index"]}));
+            assert_eq!(status["parent"], expected);
+        }
+    }
+}

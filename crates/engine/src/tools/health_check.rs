@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Map;
 
-use crate::{Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool, reply::Content, schema::input_schema};
+use crate::{
+    Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool, reply::Content, schema::input_schema,
+};
 
 pub(crate) static TOOL: Tool = Tool {
     name: "health_check",
@@ -43,4 +45,22 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
         members.insert("problems".to_owned(), problems.into());
     }
     Ok(Reply::of(None, Content::Json(members)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn problems_degrade_the_health() {
+        let mut workspace = Workspace::new();
+        let healthy = json!({"status": "healthy", "server": "workflow-server", "version": env!("CARGO_PKG_VERSION"),
+                             "workflows_available": 2, "uptime_seconds": 12});
+        assert_eq!(Value::Object(workspace.json("health_check", json!({}))), healthy);
+        workspace.problems = vec!["key: not readable".to_owned()];
+        let answer = workspace.json("health_check", json!({}));
+        assert_eq!((&answer["status"], &answer["problems"]), (&json!("degraded"), &json!(["key: not readable"])));
+    }
 }

@@ -124,7 +124,9 @@ fn child(call: &Call<'_>, position: u32) -> Result<Session, Refusal> {
     let refuse = |cause: String| {
         let refusal = Refusal::new(
             "CHILD_NOT_FOUND",
-            format!("{cause} Call inspect_session with view 'children' for the list, or pass the child's own session_index."),
+            format!(
+                "{cause} Call inspect_session with view 'children' for the list, or pass the child's own session_index."
+            ),
         );
         Err(refusal.with("child_index", position).with("children", count))
     };
@@ -261,16 +263,14 @@ fn progress_marks(session: &Session) -> (Vec<&str>, Vec<&str>) {
 }
 
 fn history(session: &Session, agent: Option<&str>) -> Value {
-    let events = || {
-        session.history.iter().filter(|event| agent.is_none_or(|agent| event.data_text("agentId") == Some(agent)))
-    };
+    let events =
+        || session.history.iter().filter(|event| agent.is_none_or(|agent| event.data_text("agentId") == Some(agent)));
     let mut by_type: Map<String, Value> = Map::new();
     for event in events() {
         let count = by_type.get(event.kind()).and_then(Value::as_u64).unwrap_or(0);
         by_type.insert(event.kind().to_owned(), (count + 1).into());
     }
-    let milestones: Vec<Value> =
-        events().filter(|event| MILESTONES.contains(&event.kind())).map(milestone).collect();
+    let milestones: Vec<Value> = events().filter(|event| MILESTONES.contains(&event.kind())).map(milestone).collect();
     json!({"count": events().count(), "byType": by_type, "milestones": milestones})
 }
 
@@ -334,3 +334,6 @@ fn warn_unreadable(call: &mut Call<'_>, reference: &ChildReference) {
         format!("Child session {} could not be read; only what its parent recorded is shown.", reference.session_index),
     );
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use workflow_corpus::{ListError, ListedWorkflow};
 
-use crate::{Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool, reply::Content, schema::input_schema};
+use crate::{
+    Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool, reply::Content, schema::input_schema,
+};
 
 pub(crate) static TOOL: Tool = Tool {
     name: "list_workflows",
@@ -69,4 +71,44 @@ fn load_error(error: &ListError) -> Value {
         "code": error.code,
         "error": error.error,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Workspace;
+
+    fn listed(workspace: &Workspace) -> Value {
+        workflow_yaml::parse(&workspace.call("list_workflows", json!({})).plain_text()).root.to_value()
+    }
+
+    #[test]
+    fn every_workflow_but_meta_is_an_item() {
+        let item = |id: &str, title: &str, version: &str, tags: Value| {
+            json!({"id": id, "title": title, "version": version, "tags": tags, "status": "ok", "errors": 0, "warnings": 0,
+                   "source": "test"})
+        };
+        let mut list = listed(&Workspace::new());
+        for entry in list.as_array_mut().unwrap() {
+            entry["warnings"] = 0.into();
+        }
+        let expected = [item("bare", "Bare", "0.1.0", json!([])), item("mini", "Mini", "1.2.0", json!(["small", "test"]))];
+        assert_eq!(list, json!(expected));
+    }
+
+    #[test]
+    fn a_manifest_that_cannot_be_listed_makes_it_a_mapping() {
+        let workspace = Workspace::over(&[
+            ("good/workflow.yaml", "id: good\nversion: 1.0.0\ntitle: Good\ninitialActivity: a\n"),
+            ("good/activities/01-a.yaml", "id: a\nversion: 1.0.0\nname: A\nsteps:\n  - kind: action\n    id: s\n"),
+            ("bad/workflow.yaml", "id: [\n"),
+        ]);
+        let list = listed(&workspace);
+        assert_eq!(list["workflows"][0]["id"], "good");
+        let error = &list["load_errors"][0];
+        assert_eq!(error["file"], "bad/workflow.yaml");
+        for member in ["line", "column", "code", "error"] {
+            assert!(!error[member].is_null(), "{member}");
+        }
+    }
 }

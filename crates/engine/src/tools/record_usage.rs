@@ -100,7 +100,11 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     {
         call.warn(
             "W_UNKNOWN_ACTIVITY_USAGE",
-            format!("Workflow '{}' has no activity '{}'; the row was recorded under that name.", workflow.id(), params.activity),
+            format!(
+                "Workflow '{}' has no activity '{}'; the row was recorded under that name.",
+                workflow.id(),
+                params.activity
+            ),
         );
     }
     let event = Event::new(usage::ROW)
@@ -116,7 +120,10 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     if !missing.is_empty() {
         call.warn(
             "W_USAGE_MISSING",
-            format!("Agent '{agent}' also took these activities, and no usage is recorded for them: {}.", missing.join(", ")),
+            format!(
+                "Agent '{agent}' also took these activities, and no usage is recorded for them: {}.",
+                missing.join(", ")
+            ),
         );
     }
     let session = call.session()?;
@@ -138,6 +145,101 @@ fn answer(session: &Session, activity: &str, count: usize) -> Reply {
     members.insert("activity".to_owned(), activity.into());
     members.insert("session_index".to_owned(), session.session_index.as_str().into());
     members.insert("usage_events".to_owned(), count.into());
-    members.insert("message".to_owned(), format!("Usage of activity '{activity}' is recorded; the session has {count} rows.").into());
+    members.insert(
+        "message".to_owned(),
+        format!("Usage of activity '{activity}' is recorded; the session has {count} rows.").into(),
+    );
     Reply::json(&session.session_index, members)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::workspace::Workspace;
+
+    fn started(workspace: &Workspace) -> String {
+        let answer = workspace.json("start_session", json!({"workflow_id": "mini", "planning_slug": "a"}));
+        answer["session_index"].as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_row_is_kept_as_sent() {
+        let workspace = Workspace::new();
+        let index = started(&workspace);
+        let usage = json!({"input_tokens": 0, "note": "free", "deep": {"x": [null]}});
+        let answer = workspace.json(
+            "record_usage",
+            json!({"session_index": index, "activity": "plan", "usage": usage, "basis": "delta", "agent_id": "w1"}),
+        );
+        let members: Vec<&str> = answer.keys().map(String::as_str).collect();
+        assert_eq!(members, ["status", "activity", "session_index", "usage_events", "message"]);
+        assert_eq!((&answer["status"], &answer["usage_events"]), (&json!("recorded"), &json!(1)));
+        let session = workspace.session(&index);
+        let event = session.history.last().unwrap();
+        assert_eq!((event.kind(), event.activity()), ("activity_usage", "plan"));
+        assert_eq!(event.0["data"], json!({"usage": usage, "basis": "delta", "agentId": "w1"}));
+        assert_eq!(session.seq, 1);
+    }
+
+    #[test]
+    fn an_idempotency_key_counts_once() {
+        let workspace = Workspace::new();
+        let index = started(&workspace);
+        let call = |key: &str, tokens: u32| {
+            workspace.call(
+                "record_usage",
+                json!({"session_index": index, "activity": "plan", "usage": {"input_tokens": tokens}, "basis": "delta",
+                       "idempotency_key": key}),
+            )
+        };
+        let first = call("k1", 1);
+        call("k2", 1);
+        let before = workspace.session(&index);
+        let again = call("k1", 1);
+        let (crate::Content::Json(first), crate::Content::Json(again_members)) = (first.content, &again.content) else {
+            panic!("no JSON")
+        };
+        let mut expected = first;
+        expected.insert("already_done".to_owned(), true.into());
+        assert_eq!(*again_members, expected);
+        assert_eq!(Workspace::codes(&call("k1", 2)), ["W_IDEMPOTENCY_KEY_REUSED"]);
+        assert_eq!(workspace.session(&index), before);
+    }
+
+    #[test]
+    fn activities_without_a_row_are_recalled() {
+        let workspace = Workspace::new();
+        let index = started(&workspace);
+        for activity in ["plan", "ship"] {
+            workspace.call("next_activity", json!({"session_index": index, "activity_id": activity}));
+            let arguments = json!({"session_index": index, "context_tokens": 200_000, "agent_id": "w1"});
+            workspace.call("get_activity", arguments);
+        }
+        workspace.call("next_activity", json!({"session_index": index, "activity_id": "__terminal__"}));
+        let record = |activity: &str| {
+            let arguments = json!({"session_index": index, "activity": activity, "usage": {}, "basis": "delta", "agent_id": "w1"});
+            workspace.call("record_usage", arguments)
+        };
+        let reply = record("plan");
+        assert_eq!(Workspace::codes(&reply), ["W_USAGE_MISSING"]);
+        assert!(reply.warnings[0].message.contains("ship"));
+        assert!(record("ship").warnings.is_empty());
+        assert_eq!(Workspace::codes(&record("none")), ["W_UNKNOWN_ACTIVITY_USAGE"]);
+    }
+
+    #[test]
+    fn empty_names_are_refused_and_an_open_checkpoint_is_no_obstacle() {
+        let workspace = Workspace::new();
+        let index = started(&workspace);
+        let arguments = json!({"session_index": index, "activity": "", "usage": {}, "basis": "delta"});
+        assert_eq!(workspace.refusal("record_usage", arguments).code, "INVALID_PARAMS");
+        let arguments = json!({"session_index": index, "activity": "plan", "usage": {}, "basis": "total"});
+        assert_eq!(workspace.refusal("record_usage", arguments).code, "INVALID_PARAMS");
+        workspace.call("next_activity", json!({"session_index": index, "activity_id": "plan"}));
+        workspace.call("yield_checkpoint", json!({"session_index": index, "checkpoint_id": "confirm"}));
+        let arguments = json!({"session_index": index, "activity": "plan", "usage": {}, "basis": "delta"});
+        workspace.call("record_usage", arguments);
+    }
 }

@@ -1,12 +1,14 @@
 //! `start_session`: opens a session by its slug, new or resumed, with or without a parent (spec 03 §1.5–§1.9, §5.4).
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use workflow_corpus::{META, Workflow};
 
 use crate::{
-    Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool, index, lineage, repo,
+    Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool, TraceEntry, index, lineage, repo,
     schema::input_schema,
     slug,
     state::{ContextMode, FreshSession, Session},
@@ -143,7 +145,9 @@ fn target(env: &Environment<'_>, arguments: &Arguments) -> Result<Target, Refusa
         if sent.as_ref() == Some(parent) {
             return Err(Refusal::new(
                 "SLUG_CONFLICT",
-                format!("planning_slug and parent_planning_slug are both '{parent}', but no session is its own parent."),
+                format!(
+                    "planning_slug and parent_planning_slug are both '{parent}', but no session is its own parent."
+                ),
             )
             .with("planning_slug", parent.as_str()));
         }
@@ -197,7 +201,7 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
 }
 
 /// What a session needs to begin or go on: its definition, and what its parent's trace says of it.
-type Opened = (std::sync::Arc<Workflow>, Vec<crate::TraceEntry>);
+type Opened = (Arc<Workflow>, Vec<TraceEntry>);
 
 /// Begins a session (spec 03 §1.7).
 fn open(call: &mut Call<'_>, params: &Params) -> Result<Opened, Refusal> {
@@ -291,7 +295,12 @@ fn resume(call: &mut Call<'_>, params: &Params) -> Result<Opened, Refusal> {
         let mistyped = variable::write(
             session,
             &workflow,
-            variable::Write { name: "user_request", value: request.as_str().into(), activity: "", source: "user_request" },
+            variable::Write {
+                name: "user_request",
+                value: request.as_str().into(),
+                activity: "",
+                source: "user_request",
+            },
             env.now,
         );
         call.warnings.extend(mistyped);
@@ -321,39 +330,33 @@ fn ignored_workflow(call: &mut Call<'_>, params: &Params) -> Result<(), Refusal>
 }
 
 /// Completes the link between a resumed child and its parent: the recorded one, or one that was named now.
-fn relink(call: &mut Call<'_>, params: &Params) -> Result<Vec<crate::TraceEntry>, Refusal> {
-    let env = call.env;
-    let child = call.session()?.clone();
-    let recorded = child.parent_session.as_ref().map(|parent| parent.session_index.clone());
-    let named = params.parent_planning_slug.as_deref();
-    let Some(parent) = call.workset.families.get_mut(1).and_then(|family| family.root.as_mut()) else {
-        if let Some(slug) = named {
-            call.warn(
-                "W_PARENT_LINK",
-                format!("No session was found under parent_planning_slug '{slug}'; the child goes on without that link."),
-            );
-        }
+fn relink(call: &mut Call<'_>, params: &Params) -> Result<Vec<TraceEntry>, Refusal> {
+    let Some(named) = params.parent_planning_slug.as_deref() else {
+        return Ok(lineage::complete_link(call.env, call.workset).into_iter().collect());
+    };
+    let [child, rest @ ..] = call.workset.families.as_mut_slice() else { return Err(nothing_open()) };
+    let child = child.root.as_ref().ok_or_else(nothing_open)?;
+    let Some(parent) = rest.first_mut().and_then(|family| family.root.as_mut()) else {
+        call.warn(
+            "W_PARENT_LINK",
+            format!(
+                "No session was found under parent_planning_slug '{named}'; this session goes on without that link."
+            ),
+        );
         return Ok(Vec::new());
     };
-    let index = parent.session_index.clone();
-    let is_below = lineage::holds(&child, &index) || lineage::is_linked(&child, &index);
-    let is_other = recorded.as_ref().is_some_and(|recorded| *recorded != index);
-    if is_below || is_other || (recorded.is_none() && named.is_none()) {
-        if let Some(slug) = named {
-            let reason = if is_below {
-                "that session is a descendant of this one".to_owned()
-            } else {
-                format!("this session's recorded parent is {}", recorded.unwrap_or_default())
-            };
-            call.warn("W_PARENT_LINK", format!("parent_planning_slug '{slug}' was ignored: {reason}."));
-        }
+    let index = parent.session_index.as_str();
+    let recorded = child.parent_session.as_ref().map(|parent| parent.session_index.as_str());
+    let obstacle = if lineage::holds(child, index) || lineage::is_linked(child, index) {
+        Some("that session is a descendant of this one".to_owned())
+    } else {
+        recorded.filter(|recorded| *recorded != index).map(|recorded| format!("the recorded parent is {recorded}"))
+    };
+    if let Some(obstacle) = obstacle {
+        call.warn("W_PARENT_LINK", format!("parent_planning_slug '{named}' was ignored: {obstacle}."));
         return Ok(Vec::new());
     }
-    let was_linked = lineage::is_linked(parent, &child.session_index);
-    if lineage::reconcile(parent, &child, env.now) {
-        parent.advance(env.now);
-    }
-    Ok(if was_linked { Vec::new() } else { vec![trace::link_event(env, parent, &child)] })
+    Ok(lineage::join(call.env, parent, child).into_iter().collect())
 }
 
 fn header(workflow: &Workflow) -> Value {

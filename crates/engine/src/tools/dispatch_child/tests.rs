@@ -176,7 +176,8 @@ fn an_occupied_slug_can_be_replaced() {
 #[test]
 fn trap_03_14_30_a_blocked_parent_leaves_its_child_free() {
     let workspace = Workspace::new();
-    let parent = text(&workspace.json("start_session", json!({"workflow_id": "mini", "planning_slug": "p"}))["session_index"]);
+    let parent =
+        text(&workspace.json("start_session", json!({"workflow_id": "mini", "planning_slug": "p"}))["session_index"]);
     workspace.call("next_activity", json!({"session_index": parent, "activity_id": "plan"}));
     workspace.call("yield_checkpoint", json!({"session_index": parent, "checkpoint_id": "confirm"}));
     let child = workspace.json("dispatch_child", json!({"session_index": parent, "workflow_id": "bare"}));

@@ -93,10 +93,7 @@ fn what_cannot_be_started_is_refused() {
     check_refused(json!({"agent_id": ""}), "INVALID_PARAMS");
     check_refused(json!({"workflow_id": ""}), "INVALID_PARAMS");
     check_refused(json!({"session_token": "x"}), "INVALID_PARAMS");
-    check_refused(
-        json!({"planning_slug": "transition-0e7a1c2d-1111-4222-8333-444455556666"}),
-        "SESSION_NOT_FOUND",
-    );
+    check_refused(json!({"planning_slug": "transition-0e7a1c2d-1111-4222-8333-444455556666"}), "SESSION_NOT_FOUND");
 }
 
 /// `workflow_id: "../outside"` must not load a definition from outside the root.
@@ -258,14 +255,16 @@ fn a_repeated_start_answers_the_same() {
 #[test]
 fn hazard_h12_a_repo_moves_no_folder() {
     let workspace = Workspace::new();
-    let answer = workspace.json("start_session", json!({"workflow_id": "mini", "planning_slug": "a", "repo": "acme/x"}));
+    let answer =
+        workspace.json("start_session", json!({"workflow_id": "mini", "planning_slug": "a", "repo": "acme/x"}));
     assert_eq!(answer["planning_folder_path"], format!("{PLANNING}/a"));
     workspace.call("get_workflow_status", json!({"session_index": answer["session_index"]}));
 }
 
 /// Starts `parent` of `meta` and `child` of `mini` below it; answers their indexes.
 fn pair(workspace: &Workspace) -> (String, String) {
-    let parent = workspace.json("start_session", json!({"planning_slug": "parent", "user_request": "Do it", "repo": "a/b"}));
+    let parent =
+        workspace.json("start_session", json!({"planning_slug": "parent", "user_request": "Do it", "repo": "a/b"}));
     let child = workspace.json(
         "start_session",
         json!({"agent_id": "orc", "workflow_id": "mini", "planning_slug": "child", "parent_planning_slug": "parent"}),
@@ -339,19 +338,47 @@ fn a_resume_adds_a_missing_link_and_keeps_the_snapshot() {
     assert_eq!(workspace.session(&parent).seq, seq);
 }
 
+/// A start that was interrupted between child and parent is repeated: the link is completed.
 #[test]
-fn a_resume_with_an_unknown_or_other_parent_only_warns() {
+fn a_repeated_start_completes_the_link() {
+    let workspace = Workspace::new();
+    let (parent, child) = pair(&workspace);
+    workspace.change(&parent, |session| session.triggered_workflows.clear());
+    let answer = workspace.json(
+        "start_session",
+        json!({"agent_id": "orc", "workflow_id": "mini", "planning_slug": "child", "parent_planning_slug": "parent"}),
+    );
+    assert_eq!((&answer["already_done"], &answer["resumed"]), (&json!(true), &json!(false)));
+    assert_eq!(workspace.session(&parent).triggered_workflows[0].session_index, child);
+}
+
+#[track_caller]
+fn check_link_warning(slug: &str, named: &str) {
     let workspace = Workspace::new();
     let (parent, child) = pair(&workspace);
     started(&workspace, "other");
-    for (slug, named) in [("child", "nobody"), ("child", "other"), ("parent", "child")] {
-        let reply = workspace.call("start_session", json!({"planning_slug": slug, "parent_planning_slug": named}));
-        let expected: &[&str] = if named == "nobody" { &[] } else { &["W_PARENT_LINK"] };
-        let codes = Workspace::codes(&reply);
-        assert!(codes == expected || codes == ["W_PARENT_LINK"], "{slug} below {named}: {codes:?}");
-    }
+    let reply = workspace.call("start_session", json!({"planning_slug": slug, "parent_planning_slug": named}));
+    assert_eq!(Workspace::codes(&reply), ["W_PARENT_LINK"]);
     assert!(workspace.session(&child).triggered_workflows.is_empty());
     assert_eq!(workspace.session(&parent).triggered_workflows.len(), 1);
+}
+
+#[test]
+fn a_resume_with_an_unknown_or_other_parent_only_warns() {
+    check_link_warning("other", "nobody");
+    check_link_warning("child", "other");
+    check_link_warning("parent", "child");
+}
+
+#[test]
+fn a_parent_can_be_named_later() {
+    let workspace = Workspace::new();
+    let (parent, _) = pair(&workspace);
+    let other = started(&workspace, "other");
+    let reply = workspace.call("start_session", json!({"planning_slug": "other", "parent_planning_slug": "parent"}));
+    assert!(reply.warnings.is_empty());
+    assert_eq!(workspace.session(&parent).triggered_workflows[1].session_index, other);
+    assert!(workspace.session(&other).parent_session.is_none(), "the snapshot is kept as recorded");
 }
 
 /// A parent learns at its next opening what an interrupted call did not tell it.
@@ -368,7 +395,7 @@ fn hazard_h11_a_reopened_parent_takes_its_references_from_the_children() {
     assert_eq!(after.history.last().unwrap().kind(), "workflow_returned");
 
     workspace.change(&parent, |session| session.triggered_workflows.clear());
-    workspace.call("start_session", json!({"planning_slug": "parent"}));
+    workspace.call("start_session", json!({"planning_slug": "parent", "agent_id": "again"}));
     let reference = &workspace.session(&parent).triggered_workflows[0];
     assert_eq!((reference.session_index.as_str(), reference.status.as_str()), (child.as_str(), "completed"));
 }
