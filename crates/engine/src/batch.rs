@@ -227,8 +227,8 @@ mod tests {
                "data": {"agentId": agent, "dispatch": "fresh", "chars": chars}})
     }
 
-    fn fetched(kind: &str, agent: &str, chars: Value, more: &Value) -> Value {
-        let mut data = json!({"agentId": agent, "chars": chars});
+    fn fetched(kind: &str, agent: &str, chars: impl Into<Value>, more: &Value) -> Value {
+        let mut data = json!({"agentId": agent, "chars": chars.into()});
         for (key, value) in more.as_object().into_iter().flatten() {
             data[key] = value.clone();
         }
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(limit(&[taken("w", "a", 280_000)], "w", "b"), None);
         assert_eq!(limit(&[taken("w", "a", 280_001)], "w", "b"), Some(Limit::DeliveryBudget));
         assert_eq!(limit(&[taken("owner", "a", 9_000_000)], "owner", "b"), None, "the session's own agent");
-        let lazy = [fetched("technique_fetched", "w", json!(9_000_000), &json!({}))];
+        let lazy = [fetched("technique_fetched", "w", 9_000_000, &json!({}))];
         assert_eq!(limit(&lazy, "w", "b"), None, "no activity taken yet");
     }
 
@@ -280,7 +280,7 @@ mod tests {
     fn trap_02_15_t26_a_first_arrival_by_technique_takes_no_activity() {
         let history = [
             json!({"type": "activity_dispatched", "activity": "a", "data": {"agentId": "w", "dispatch": "fresh"}}),
-            fetched("technique_fetched", "w", json!(300_000), &json!({"delivery": "full"})),
+            fetched("technique_fetched", "w", 300_000, &json!({"delivery": "full"})),
         ];
         let now = reading(&session(&history), "w", TOKENS, &Settings::default());
         assert_eq!((now.activities, now.delivered_chars, now.may_continue), (0, 300_000, true));
@@ -294,13 +294,13 @@ mod tests {
             taken("other", "b", 1000),
             json!({"type": "activity_redelivered", "activity": "a", "data": {"agentId": "w", "chars": 100}}),
             json!({"type": "batch_refused", "activity": "d", "data": {"agentId": "w", "chars": 100}}),
-            fetched("technique_bundled", "w", json!(50), &json!({"delivery": "full"})),
-            fetched("technique_fetched", "w", json!(7), &json!({"delivery": "full"})),
-            fetched("technique_fetched", "w", json!(70), &json!({"delivery": "unchanged"})),
-            fetched("resource_fetched", "w", json!(3), &json!({})),
-            fetched("resource_fetched", "w", json!(30), &json!({"bundled": true})),
-            fetched("resource_fetched", "w", json!(-4), &json!({})),
-            fetched("resource_fetched", "w", json!("12"), &json!({})),
+            fetched("technique_bundled", "w", 50, &json!({"delivery": "full"})),
+            fetched("technique_fetched", "w", 7, &json!({"delivery": "full"})),
+            fetched("technique_fetched", "w", 70, &json!({"delivery": "unchanged"})),
+            fetched("resource_fetched", "w", 3, &json!({})),
+            fetched("resource_fetched", "w", 30, &json!({"bundled": true})),
+            fetched("resource_fetched", "w", -4, &json!({})),
+            fetched("resource_fetched", "w", "12", &json!({})),
             fetched("resource_fetched", "w", Value::Null, &json!({})),
             taken("w", "a", 100),
         ];

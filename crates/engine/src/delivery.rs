@@ -157,10 +157,4 @@ pub(crate) fn refers_back(choice: Option<BundleMode>, session: &Session) -> bool
 }
 
 #[cfg(test)]
-mod corpora;
-#[cfg(test)]
-mod properties;
-#[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod world;

@@ -4,10 +4,10 @@ use serde_json::json;
 use workflow_corpus::{Library, Root, StepKind};
 
 use super::{
-    chars,
-    tests::{Answer, is_marker, parsed},
+    answer::{Answer, is_marker, parsed},
     world::World,
 };
+use crate::delivery::chars;
 
 #[test]
 fn every_activity_is_delivered_readably() {

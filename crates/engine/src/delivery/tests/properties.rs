@@ -7,11 +7,14 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 
 use super::{
-    SEPARATOR, chars,
-    tests::{counted, is_marker, parsed, walk},
+    answer::{counted, is_marker, parsed},
+    sample::walk,
     world::World,
 };
-use crate::state::ContextMode;
+use crate::{
+    delivery::{SEPARATOR, chars},
+    state::ContextMode,
+};
 
 /// One call of a walk: tool, scope, and further arguments.
 #[derive(Clone, Debug)]
