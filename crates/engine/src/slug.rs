@@ -96,8 +96,7 @@ pub(crate) fn of_folder(folder: &str) -> Result<(String, String), Refusal> {
         return Err(refusal(folder, "planning_folder must end in the name of the planning folder"));
     }
     let lead = if folder.starts_with("\\\\") { "\\\\" } else { "" };
-    let normal =
-        if windows { format!("{lead}{}", segments.join("\\")) } else { format!("/{}", segments.join("/")) };
+    let normal = if windows { format!("{lead}{}", segments.join("\\")) } else { format!("/{}", segments.join("/")) };
     Ok((slug.to_owned(), normal))
 }
 
@@ -133,7 +132,9 @@ fn creatable(slug: &str) -> Result<(), Broken> {
         return Err(Broken("a new slug has at most 120 characters"));
     }
     if !slug.bytes().all(allowed) || !slug.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        return Err(Broken("a new slug begins with a letter or digit and continues with letters, digits, '.', '_' and '-'"));
+        return Err(Broken(
+            "a new slug begins with a letter or digit and continues with letters, digits, '.', '_' and '-'",
+        ));
     }
     if slug.ends_with('.') {
         return Err(Broken("a new slug does not end in a dot"));

@@ -172,7 +172,7 @@ mod tests {
         (workspace, index)
     }
 
-    fn record(workspace: &Workspace, index: &str, activity: &str, usage: Value, basis: &str, agent: Option<&str>) {
+    fn record(workspace: &Workspace, index: &str, activity: &str, usage: &Value, basis: &str, agent: Option<&str>) {
         let mut arguments = json!({"session_index": index, "activity": activity, "usage": usage, "basis": basis});
         if let Some(agent) = agent {
             arguments["agent_id"] = agent.into();
@@ -183,11 +183,18 @@ mod tests {
     #[test]
     fn the_view_sums_deltas_and_keeps_the_latest_cumulative() {
         let (workspace, index) = walked();
-        record(&workspace, &index, "plan", json!({"input_tokens": 100, "output_tokens": 1.5, "model": "m"}), "delta", Some("w1"));
-        record(&workspace, &index, "plan", json!({"input_tokens": 50, "output_tokens": "many"}), "delta", None);
-        record(&workspace, &index, "ship", json!({"input_tokens": 7}), "cumulative", Some("w2"));
-        record(&workspace, &index, "ship", json!({"input_tokens": 9, "total_tokens": 10}), "cumulative", Some("w2"));
-        record(&workspace, &index, "ship", json!({"input_tokens": 3}), "cumulative", None);
+        record(
+            &workspace,
+            &index,
+            "plan",
+            &json!({"input_tokens": 100, "output_tokens": 1.5, "model": "m"}),
+            "delta",
+            Some("w1"),
+        );
+        record(&workspace, &index, "plan", &json!({"input_tokens": 50, "output_tokens": "many"}), "delta", None);
+        record(&workspace, &index, "ship", &json!({"input_tokens": 7}), "cumulative", Some("w2"));
+        record(&workspace, &index, "ship", &json!({"input_tokens": 9, "total_tokens": 10}), "cumulative", Some("w2"));
+        record(&workspace, &index, "ship", &json!({"input_tokens": 3}), "cumulative", None);
         workspace.change(&index, |session| {
             let old = Event::new(ROW).with_activity("ship").with_data("usage", json!({"input_tokens": 1000}));
             session.record(old, Timestamp(0));

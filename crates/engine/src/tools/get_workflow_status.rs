@@ -164,7 +164,10 @@ mod tests {
         let status = workspace.json("get_workflow_status", json!({"session_index": index}));
         assert_eq!(status["status"], "active");
         let last = &status["last_checkpoint"];
-        assert_eq!((&last["activity_id"], &last["checkpoint_id"], &last["option_id"]), (&json!("plan"), &json!("confirm"), &json!("go")));
+        assert_eq!(
+            (&last["activity_id"], &last["checkpoint_id"], &last["option_id"]),
+            (&json!("plan"), &json!("confirm"), &json!("go"))
+        );
         assert_eq!(status["variables"]["is_ready"], true);
     }
 
@@ -181,7 +184,10 @@ mod tests {
         workspace.traces.0.borrow_mut().clear();
         let status = workspace.json("get_workflow_status", json!({"session_index": index}));
         assert_eq!((&status["status"], &status["lifecycle"]), (&json!("completed"), &json!("completed")));
-        assert_eq!((&status["current_activity"], &status["completed_activities"]), (&json!("__terminal__"), &json!(["plan", "ship"])));
+        assert_eq!(
+            (&status["current_activity"], &status["completed_activities"]),
+            (&json!("__terminal__"), &json!(["plan", "ship"]))
+        );
         assert!(!status.contains_key("last_activity"));
     }
 
@@ -209,10 +215,8 @@ mod tests {
         let parent = started(&workspace);
         enter(&workspace, &parent, "plan");
         let embedded = workspace.json("dispatch_child", json!({"session_index": parent, "workflow_id": "bare"}));
-        let own = workspace.json(
-            "start_session",
-            json!({"workflow_id": "bare", "planning_slug": "c", "parent_planning_slug": "a"}),
-        );
+        let own = workspace
+            .json("start_session", json!({"workflow_id": "bare", "planning_slug": "c", "parent_planning_slug": "a"}));
         let expected = json!({"session_index": parent, "workflow_id": "mini", "activity": "plan", "version": "1.2.0"});
         for child in [embedded, own] {
             let status = workspace.json("get_workflow_status", json!({"session_index": child["session_index"]}));

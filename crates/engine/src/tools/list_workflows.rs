@@ -92,7 +92,8 @@ mod tests {
         for entry in list.as_array_mut().unwrap() {
             entry["warnings"] = 0.into();
         }
-        let expected = [item("bare", "Bare", "0.1.0", json!([])), item("mini", "Mini", "1.2.0", json!(["small", "test"]))];
+        let expected =
+            [item("bare", "Bare", "0.1.0", json!([])), item("mini", "Mini", "1.2.0", json!(["small", "test"]))];
         assert_eq!(list, json!(expected));
     }
 

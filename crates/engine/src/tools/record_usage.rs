@@ -156,7 +156,6 @@ fn answer(session: &Session, activity: &str, count: usize) -> Reply {
 mod tests {
     use serde_json::json;
 
-    use super::*;
     use crate::workspace::Workspace;
 
     fn started(workspace: &Workspace) -> String {
@@ -219,7 +218,8 @@ mod tests {
         }
         workspace.call("next_activity", json!({"session_index": index, "activity_id": "__terminal__"}));
         let record = |activity: &str| {
-            let arguments = json!({"session_index": index, "activity": activity, "usage": {}, "basis": "delta", "agent_id": "w1"});
+            let arguments =
+                json!({"session_index": index, "activity": activity, "usage": {}, "basis": "delta", "agent_id": "w1"});
             workspace.call("record_usage", arguments)
         };
         let reply = record("plan");

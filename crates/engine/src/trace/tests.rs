@@ -1,7 +1,10 @@
 use serde_json::{Value, json};
 
 use super::{TOKEN_LIMIT, kept, mint, open, parse_reference, payload_parts, segment_start, sign};
-use crate::{TraceSlice, workspace::{KeySigner, Workspace}};
+use crate::{
+    TraceSlice,
+    workspace::{KeySigner, Workspace},
+};
 
 /// Starts a session of a workflow and answers its index.
 fn started(workspace: &Workspace, workflow: &str, slug: &str) -> String {
@@ -19,7 +22,8 @@ fn events(workspace: &Workspace, index: &str) -> Vec<Value> {
 
 #[test]
 fn a_token_is_signed_text() {
-    let payload = json!({"sid": "ABCDE2", "act": "plan", "from": 0, "to": 0, "n": 0, "t0": 0, "t1": 0, "ts": 1, "events": []});
+    let payload =
+        json!({"sid": "ABCDE2", "act": "plan", "from": 0, "to": 0, "n": 0, "t0": 0, "t1": 0, "ts": 1, "events": []});
     let token = sign(&KeySigner, &payload);
     assert_eq!(
         token,
@@ -49,7 +53,8 @@ fn a_bad_token_is_named_and_never_fatal() {
     check_token_error(&sign(&KeySigner, &json!([])), "PAYLOAD");
     check_token_error("AAAAAA:0-1", "FOREIGN");
     check_token_error("AAAAAA:2-1", "MALFORMED");
-    let foreign = json!({"sid": "ABCDE2", "act": "", "from": 0, "to": 0, "n": 0, "t0": 0, "t1": 0, "ts": 1, "events": [{}]});
+    let foreign =
+        json!({"sid": "ABCDE2", "act": "", "from": 0, "to": 0, "n": 0, "t0": 0, "t1": 0, "ts": 1, "events": [{}]});
     check_token_error(&sign(&KeySigner, &foreign), "FOREIGN");
 }
 
@@ -99,7 +104,10 @@ fn trap_03_14_28_an_event_names_the_activity_after_the_call() {
     let events = events(&workspace, &index);
     let members: Vec<&str> = events[1].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(members, ["traceId", "spanId", "name", "ts", "ms", "s", "wf", "act", "aid"]);
-    assert_eq!((&events[1]["name"], &events[1]["act"], &events[1]["ms"]), (&json!("next_activity"), &json!("plan"), &json!(7)));
+    assert_eq!(
+        (&events[1]["name"], &events[1]["act"], &events[1]["ms"]),
+        (&json!("next_activity"), &json!("plan"), &json!(7))
+    );
     assert_eq!((&events[0]["act"], &events[0]["ms"], &events[0]["wf"]), (&json!(""), &json!(0), &json!("mini")));
 }
 
@@ -158,10 +166,12 @@ fn hazard_h16_a_trace_is_shown_to_relatives_only() {
     let workspace = Workspace::new();
     let (own, other) = (started(&workspace, "mini", "a"), started(&workspace, "mini", "b"));
     let token = |index: &Value| {
-        workspace.call("next_activity", json!({"session_index": index, "activity_id": "plan"})).meta["trace_token"].clone()
+        workspace.call("next_activity", json!({"session_index": index, "activity_id": "plan"})).meta["trace_token"]
+            .clone()
     };
     let foreign = token(&json!(other));
-    let child = workspace.json("dispatch_child", json!({"session_index": own, "workflow_id": "mini"}))["session_index"].clone();
+    let child =
+        workspace.json("dispatch_child", json!({"session_index": own, "workflow_id": "mini"}))["session_index"].clone();
     let related = token(&child);
     let answer = workspace.json("get_trace", json!({"session_index": own, "trace_tokens": [foreign, related]}));
     assert_eq!(answer["token_errors"].as_array().unwrap().len(), 1);
@@ -176,7 +186,8 @@ fn hazard_h16_a_trace_is_shown_to_relatives_only() {
 fn the_own_trace_is_filtered_and_has_no_double_events() {
     let workspace = Workspace::new();
     let index = started(&workspace, "mini", "a");
-    let reply = workspace.call("next_activity", json!({"session_index": index, "activity_id": "plan", "agent_id": "w1"}));
+    let reply =
+        workspace.call("next_activity", json!({"session_index": index, "activity_id": "plan", "agent_id": "w1"}));
     let all = workspace.json("get_trace", json!({"session_index": index, "trace_tokens": []}));
     let members: Vec<&str> = all.keys().map(String::as_str).collect();
     assert_eq!(members, ["traceId", "source", "tracing_enabled", "event_count", "events", "session_index"]);
@@ -221,7 +232,8 @@ fn a_large_segment_is_split() {
     let workspace = Workspace::new();
     let index = started(&workspace, "mini", "a");
     for n in 0..30 {
-        let event = json!({"spanId": n.to_string(), "name": "get_resource", "s": "ok", "ts": n, "err": "e".repeat(20_000)});
+        let event =
+            json!({"spanId": n.to_string(), "name": "get_resource", "s": "ok", "ts": n, "err": "e".repeat(20_000)});
         workspace.traces.0.borrow_mut().get_mut(&index).unwrap().events.push(event);
     }
     let tokens = workspace.with_env(|env| mint(env, &index, "plan"));

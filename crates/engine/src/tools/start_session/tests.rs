@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Content, Reply,
-    state::{ContextMode, Status},
+    state::{ContextMode, Event, Status},
     workspace::{PLANNING, Workspace},
 };
 
@@ -71,36 +71,36 @@ fn a_meta_session_with_a_slug_is_durable() {
 }
 
 #[track_caller]
-fn check_refused(arguments: Value, code: &str) {
+fn check_refused(arguments: &Value, code: &str) {
     let workspace = Workspace::new();
     assert_eq!(workspace.refusal("start_session", arguments.clone()).code, code, "{arguments}");
 }
 
 #[test]
 fn what_cannot_be_started_is_refused() {
-    check_refused(json!({"planning_slug": ""}), "INVALID_SLUG");
-    check_refused(json!({"planning_slug": "a/b"}), "INVALID_SLUG");
-    check_refused(json!({"planning_slug": "con"}), "INVALID_SLUG");
-    check_refused(json!({"planning_slug": "x.", "workflow_id": "mini"}), "INVALID_SLUG");
-    check_refused(json!({"planning_folder": "alpha"}), "PLANNING_FOLDER_NOT_ABSOLUTE");
-    check_refused(json!({"planning_folder": ""}), "PLANNING_FOLDER_NOT_ABSOLUTE");
-    check_refused(json!({"planning_folder": "/a/alpha", "planning_slug": "beta"}), "SLUG_CONFLICT");
-    check_refused(json!({"planning_slug": "a", "parent_planning_slug": "a"}), "SLUG_CONFLICT");
-    check_refused(json!({"planning_slug": "a", "parent_planning_slug": "nobody"}), "PARENT_NOT_FOUND");
-    check_refused(json!({"planning_slug": "a", "parent_planning_slug": ".."}), "INVALID_SLUG");
-    check_refused(json!({"planning_slug": "a", "workflow_id": "none"}), "WORKFLOW_NOT_FOUND");
-    check_refused(json!({"planning_slug": "a", "repo": "tool"}), "REPO_INVALID");
-    check_refused(json!({"agent_id": ""}), "INVALID_PARAMS");
-    check_refused(json!({"workflow_id": ""}), "INVALID_PARAMS");
-    check_refused(json!({"session_token": "x"}), "INVALID_PARAMS");
-    check_refused(json!({"planning_slug": "transition-0e7a1c2d-1111-4222-8333-444455556666"}), "SESSION_NOT_FOUND");
+    check_refused(&json!({"planning_slug": ""}), "INVALID_SLUG");
+    check_refused(&json!({"planning_slug": "a/b"}), "INVALID_SLUG");
+    check_refused(&json!({"planning_slug": "con"}), "INVALID_SLUG");
+    check_refused(&json!({"planning_slug": "x.", "workflow_id": "mini"}), "INVALID_SLUG");
+    check_refused(&json!({"planning_folder": "alpha"}), "PLANNING_FOLDER_NOT_ABSOLUTE");
+    check_refused(&json!({"planning_folder": ""}), "PLANNING_FOLDER_NOT_ABSOLUTE");
+    check_refused(&json!({"planning_folder": "/a/alpha", "planning_slug": "beta"}), "SLUG_CONFLICT");
+    check_refused(&json!({"planning_slug": "a", "parent_planning_slug": "a"}), "SLUG_CONFLICT");
+    check_refused(&json!({"planning_slug": "a", "parent_planning_slug": "nobody"}), "PARENT_NOT_FOUND");
+    check_refused(&json!({"planning_slug": "a", "parent_planning_slug": ".."}), "INVALID_SLUG");
+    check_refused(&json!({"planning_slug": "a", "workflow_id": "none"}), "WORKFLOW_NOT_FOUND");
+    check_refused(&json!({"planning_slug": "a", "repo": "tool"}), "REPO_INVALID");
+    check_refused(&json!({"agent_id": ""}), "INVALID_PARAMS");
+    check_refused(&json!({"workflow_id": ""}), "INVALID_PARAMS");
+    check_refused(&json!({"session_token": "x"}), "INVALID_PARAMS");
+    check_refused(&json!({"planning_slug": "transition-0e7a1c2d-1111-4222-8333-444455556666"}), "SESSION_NOT_FOUND");
 }
 
 /// `workflow_id: "../outside"` must not load a definition from outside the root.
 #[test]
 fn hazard_h01_a_workflow_id_is_one_plain_segment() {
     for id in ["../outside", "a/b", "/etc", ".", "..", ".hidden", "a\\b"] {
-        check_refused(json!({"planning_slug": "a", "workflow_id": id}), "INVALID_WORKFLOW_ID");
+        check_refused(&json!({"planning_slug": "a", "workflow_id": id}), "INVALID_WORKFLOW_ID");
     }
 }
 
@@ -193,7 +193,7 @@ fn trap_03_14_12_falsy_defaults_are_seeded() {
     let workspace = Workspace::new();
     let session = workspace.session(&started(&workspace, "a"));
     assert_eq!(Value::Object(session.variables), json!({"is_ready": false, "plan_note": "", "item_count": 0}));
-    let kinds: Vec<&str> = session.history.iter().map(|event| event.kind()).collect();
+    let kinds: Vec<&str> = session.history.iter().map(Event::kind).collect();
     assert_eq!(kinds, ["workflow_started", "variables_seeded"]);
     assert_eq!(session.history[0].timestamp(), session.history[1].timestamp());
 
