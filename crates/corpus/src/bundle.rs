@@ -238,10 +238,8 @@ impl<'a> Walk<'a> {
         let reason = self.corpus.reason(request.reference, request.executing, &failed);
         let message = format!("technique reference `{}` is unresolved: {reason}", request.reference);
         self.bundle.warnings.push(Warning { code: "W_REFERENCE_UNRESOLVED", message });
-        if !request.built_in {
-            if !self.bundle.unresolved.iter().any(|known| known == request.reference) {
-                self.bundle.unresolved.push(request.reference.to_owned());
-            }
+        if !request.built_in && !self.bundle.unresolved.iter().any(|known| known == request.reference) {
+            self.bundle.unresolved.push(request.reference.to_owned());
         }
     }
 

@@ -100,16 +100,8 @@ impl<'a> Region<'a> {
         (before, sections)
     }
 
-    /// Headings of any level outside fenced code: level, text, position among the lines.
-    pub(crate) fn headings(self) -> Vec<(usize, &'a str, usize)> {
-        (0..self.lines.len())
-            .filter(|index| !self.fenced[*index])
-            .filter_map(|index| (1..=6).find_map(|level| Some((level, heading(self.lines[index], level)?, index))))
-            .collect()
-    }
-
     /// The lines as text from one position up to another one.
-    pub(crate) fn text(self, from: usize, to: usize) -> String {
+    fn text(self, from: usize, to: usize) -> String {
         self.lines[from..to].join("\n")
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::frontmatter;
 use crate::link::Target;
-use crate::markdown::{Lines, normalise};
+use crate::markdown::{heading, normalise};
 use crate::snapshot::{Corpus, Has, is_plain_segment};
 use crate::source::SourceFile;
 use crate::{META, Workflow, WorkflowKey};
@@ -120,17 +120,27 @@ pub(crate) fn parse(text: &str) -> ResourceText {
     ResourceText { name, version, content, headings }
 }
 
+/// Headings outside fences. A line that begins with a fence toggles (spec 01 §9.4): templates nest fences of one length,
+/// which CommonMark would end too early.
 fn headings(content: &str) -> Vec<Heading> {
-    let lines = Lines::new(content, 1);
     let mut seen: HashMap<String, usize> = HashMap::new();
-    let found = lines.region().headings().into_iter().map(|(level, title, line)| {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for (number, line) in content.split('\n').enumerate() {
+        let start = line.trim_start();
+        if start.starts_with("```") || start.starts_with("~~~") {
+            fenced = !fenced;
+            continue;
+        }
+        let title = (1..=6).find_map(|level| Some((level, heading(line, level)?)));
+        let Some((level, title)) = title.filter(|_| !fenced) else { continue };
         let base = github_slug(title);
         let count = seen.entry(base.clone()).or_insert(0);
         let github = if *count == 0 { base } else { format!("{base}-{count}") };
         *count += 1;
-        Heading { level, line, plain: plain_slug(title), github }
-    });
-    found.collect()
+        found.push(Heading { level, line: number, plain: plain_slug(title), github });
+    }
+    found
 }
 
 /// Trimmed, lower-cased, everything but ASCII word characters, blanks and `-` deleted, runs of blanks to one `-`.

@@ -26,8 +26,12 @@ fn trap_01_14_29_section_slugs() {
 
 #[test]
 fn headings_in_fences_do_not_count() {
-    check_section("```\n## A\n```\n~~~~\n## A\n~~~\n~~~~\n## A\nx\n", "a", Some("## A\nx"));
+    check_section("```\n## A\n```\n  ~~~\n## A\n  ~~~\n## A\nx\n", "a", Some("## A\nx"));
     check_section("## A\n```\n## B\n```\n", "b", None);
+    // A template that shows a fence stays whole.
+    let template = "## T\n```markdown\n# In\n```mermaid\nx\n```\n## In too\n```\n## Next\n";
+    check_section(template, "t", template.strip_suffix("\n## Next\n"));
+    check_section(template, "in-too", None);
 }
 
 #[test]
