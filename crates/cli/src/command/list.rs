@@ -1,0 +1,89 @@
+//! `list`: the workflows, and with `--sessions` the sessions.
+
+use clap::Args;
+use serde_json::{Value, json};
+use workflow_corpus::{ListedWorkflow, Listing, Status};
+
+use super::session;
+use crate::config::Config;
+use crate::exit::Failure;
+use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG};
+
+/// Lists the workflows that can be started
+///
+/// With their state: ok, degraded (it loads, with errors), or broken.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// List the sessions of the workspace instead
+    #[arg(long)]
+    sessions: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
+        if self.sessions {
+            return session::list::print(config, self.json);
+        }
+        let listing = config.library().snapshot().list();
+        for warning in &listing.warnings {
+            printer::warn(warning);
+        }
+        for error in &listing.load_errors {
+            printer::warn(&format!("{}:{}:{}: [{}] {}", error.file, error.line, error.column, error.code, error.error));
+        }
+        let text = if self.json { as_json(&listing) } else { as_table(&listing.workflows) };
+        printer::print(&text)?;
+        Ok(())
+    }
+}
+
+fn as_json(listing: &Listing) -> String {
+    let workflows: Vec<Value> = listing
+        .workflows
+        .iter()
+        .map(|workflow| {
+            json!({
+                "id": workflow.id,
+                "title": workflow.title,
+                "version": workflow.version,
+                "tags": workflow.tags,
+                "status": workflow.status.as_str(),
+                "errors": workflow.errors,
+                "warnings": workflow.warnings,
+                "source": workflow.source,
+            })
+        })
+        .collect();
+    format!("{:#}", Value::from(workflows))
+}
+
+fn as_table(workflows: &[ListedWorkflow]) -> String {
+    if workflows.is_empty() {
+        return "no workflows".to_owned();
+    }
+    let rows: Vec<_> = workflows
+        .iter()
+        .map(|workflow| {
+            let style = match workflow.status {
+                Status::Ok => GOOD,
+                Status::Degraded => POOR,
+                Status::Broken => BAD,
+            };
+            let state = match workflow.status {
+                Status::Ok => "ok".to_owned(),
+                other => format!("{other}, {} errors", workflow.errors),
+            };
+            vec![
+                (STRONG, workflow.id.clone()),
+                (DIM, workflow.version.clone()),
+                (style, state),
+                (DIM, workflow.source.clone()),
+                (anstyle::Style::new(), workflow.title.clone()),
+            ]
+        })
+        .collect();
+    printer::table(&rows)
+}

@@ -1,0 +1,6 @@
+//! The commands, one file each.
+
+pub(crate) mod list;
+pub(crate) mod serve;
+pub(crate) mod session;
+pub(crate) mod show;

@@ -1,0 +1,86 @@
+//! `serve`: the server over stdin and stdout.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
+
+use clap::{Args, CommandFactory as _};
+use workflow_mcp::Server;
+use workflow_store::FileStore;
+
+use crate::cli::Cli;
+use crate::config::{Config, Origin};
+use crate::exit::Failure;
+use crate::{log, printer};
+
+/// Serves one client over stdin and stdout
+///
+/// One JSON-RPC message a line; stdout carries nothing else, the log goes to stderr. Ends when stdin ends, when stdout
+/// is closed, or when the process that started it is gone; calls in flight are finished first. Any number of servers
+/// may work on one workspace.
+#[derive(Debug, Default, Args)]
+#[command(
+    after_help = "Examples:\n  workflow-server serve\n  workflow-server serve --workspace /src/app --workflow-dir /src/workflows"
+)]
+pub(crate) struct Serve {
+    /// `serve` was written out.
+    #[arg(skip = true)]
+    asked: bool,
+}
+
+impl Serve {
+    pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
+        let nothing_said = !self.asked && std::env::args_os().len() == 1;
+        if nothing_said && io::stdin().is_terminal() {
+            // A person, not a client: tell rather than wait for JSON.
+            printer::print(&Cli::command().render_help().ansi().to_string())?;
+            return Ok(());
+        }
+        let options = config.store().map_err(Failure::Usage)?;
+        log::start(&config.log_level, config.log_format);
+        for warning in &config.warnings {
+            tracing::warn!("{warning}");
+        }
+        let workspace = options.workspace.display().to_string();
+        let found = match config.origin("workspace") {
+            Origin::Default => "the enclosing git work tree".to_owned(),
+            origin => origin.to_string(),
+        };
+        tracing::info!(
+            version = env!("CARGO_PKG_VERSION"),
+            workspace,
+            workspace_from = found,
+            workflow_dirs = config.workflow_dirs().join(", "),
+            state_dir = %options.state_dir.display(),
+            transport = "stdio",
+            "serving"
+        );
+        if io::stdin().is_terminal() {
+            printer::say("Waiting for an MCP client on stdin; Ctrl-D ends.");
+        }
+        let explicit = config.explicit_dirs().to_vec();
+        let problems = move || {
+            let missing = explicit.iter().filter(|path| !path.is_dir());
+            missing.map(|path| format!("workflow directory {} is not there", path.display())).collect()
+        };
+        let store = FileStore::open(options)?;
+        let server = Server::new(config.library(), store, config.engine.clone())
+            .with_problems(problems)
+            .with_full_audit(config.audit_full);
+        workflow_mcp::serve(&Arc::new(server), io::stdin(), io::stdout(), orphaned())?;
+        tracing::info!("ended");
+        Ok(())
+    }
+}
+
+/// Tells whether the process that started this one is gone: its place as parent has been taken by another.
+#[cfg(unix)]
+fn orphaned() -> impl Fn() -> bool + Send + 'static {
+    let parent = rustix::process::getppid();
+    move || rustix::process::getppid() != parent
+}
+
+/// Elsewhere the end of stdin is the only sign.
+#[cfg(not(unix))]
+fn orphaned() -> impl Fn() -> bool + Send + 'static {
+    || false
+}

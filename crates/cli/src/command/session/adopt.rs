@@ -1,0 +1,76 @@
+//! `session adopt`: seals a moved, copied or restored folder for this place.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use clap::Args;
+use workflow_store::Adoption;
+
+use crate::config::Config;
+use crate::exit::Failure;
+use crate::printer::{self, STRONG};
+
+/// Accepts a session folder as it is, for this key, folder and workspace
+///
+/// For folders that were moved, renamed, copied, restored, or sealed elsewhere. Says what does not fit and what is
+/// known to have changed, then asks; without a terminal it needs --yes. The state is kept; a session whose index is
+/// taken here gets another one.
+#[derive(Debug, Args)]
+pub(crate) struct Adopt {
+    /// Slug, path below the planning root, or absolute path
+    #[arg(value_name = "FOLDER")]
+    folder: String,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+impl Adopt {
+    pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
+        let store = super::store(config)?;
+        let planned = store.adoption(&self.folder)?;
+        let Some(reason) = &planned.reason else {
+            printer::print(&format!(
+                "{} opens as it is; nothing to do. Its index is {}.",
+                planned.folder, planned.session_index
+            ))?;
+            return Ok(());
+        };
+        printer::print(&description(&planned, reason))?;
+        if !self.yes && !confirmed()? {
+            return Err(Failure::failed("not adopted; nothing was changed"));
+        }
+        let done = store.adopt(&self.folder)?;
+        printer::print(&format!("adopted {}, index {}", done.folder, printer::styled(STRONG, &done.session_index)))?;
+        for (old, new) in done.reindexed {
+            printer::print(&format!("  the session {old} is now {new}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn description(planned: &Adoption, reason: &str) -> String {
+    let mut text = format!("{} does not open: {reason}\n", planned.folder);
+    for (name, value) in [("the seal says", &planned.sealed), ("found", &planned.found)] {
+        if !value.is_empty() {
+            text.extend(["  ", name, ": ", value, "\n"]);
+        }
+    }
+    for change in &planned.changes {
+        text.extend(["  - ", change, "\n"]);
+    }
+    for (old, new) in &planned.reindexed {
+        text.extend(["  - the index ", old, " is taken; it becomes ", new, "\n"]);
+    }
+    text
+}
+
+/// Asks on a terminal; elsewhere only `--yes` will do.
+fn confirmed() -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::failed("not adopted: say --yes to adopt without being asked"));
+    }
+    printer::say("Adopt it? [y/N]");
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,70 @@
+//! `session list`: every session folder, and whether it opens.
+
+use clap::Args;
+use workflow_mcp::Server;
+use workflow_store::SessionListing;
+
+use crate::config::Config;
+use crate::exit::Failure;
+use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG};
+
+/// Lists the sessions of the workspace
+///
+/// With index, workflow, activity and status; a folder that does not open is listed with the reason.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
+        print(config, self.json)
+    }
+}
+
+/// Prints the list, as `list --sessions` does too.
+pub(crate) fn print(config: &Config, json: bool) -> Result<(), Failure> {
+    let store = super::store(config)?;
+    if json {
+        let sessions = Server::new(config.library(), store, config.engine.clone()).sessions()?;
+        printer::print(&format!("{sessions:#}"))?;
+        return Ok(());
+    }
+    let sessions = store.sessions()?;
+    if sessions.is_empty() {
+        printer::say("no sessions");
+        return Ok(());
+    }
+    let rows: Vec<_> = sessions.iter().map(row).collect();
+    printer::print(&printer::table(&rows))?;
+    Ok(())
+}
+
+fn row(listing: &SessionListing) -> Vec<(anstyle::Style, String)> {
+    match &listing.session {
+        Ok(facts) => {
+            let style = match facts.status {
+                "completed" => DIM,
+                "blocked" => POOR,
+                _ => GOOD,
+            };
+            let activity = if facts.current_activity.is_empty() { "-" } else { &facts.current_activity };
+            vec![
+                (STRONG, facts.session_index.clone()),
+                (style, facts.status.to_owned()),
+                (anstyle::Style::new(), facts.workflow_id.clone()),
+                (anstyle::Style::new(), activity.to_owned()),
+                (if listing.transient { DIM } else { anstyle::Style::new() }, listing.slug.clone()),
+            ]
+        }
+        Err(refusal) => vec![
+            (BAD, "-".to_owned()),
+            (BAD, refusal.code.to_owned()),
+            (DIM, "-".to_owned()),
+            (DIM, "-".to_owned()),
+            (anstyle::Style::new(), listing.slug.clone()),
+        ],
+    }
+}

@@ -1,0 +1,63 @@
+//! `session verify`: opens folders as a server would, and changes nothing.
+
+use clap::Args;
+use workflow_store::SessionListing;
+
+use crate::config::Config;
+use crate::exit::Failure;
+use crate::printer::{self, BAD, GOOD, POOR};
+
+/// Checks that sessions open: seal, state, place
+///
+/// Without a folder all of the workspace. Exit code 1 when one does not open.
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// Slug, path below the planning root, or absolute path
+    #[arg(value_name = "FOLDER")]
+    folders: Vec<String>,
+}
+
+impl Verify {
+    pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
+        let store = super::store(config)?;
+        let listings = if self.folders.is_empty() {
+            store.sessions()?
+        } else {
+            self.folders.iter().map(|folder| store.verify(folder)).collect::<Result<_, _>>()?
+        };
+        let mut failed = 0;
+        for listing in &listings {
+            failed += usize::from(listing.session.is_err());
+            printer::print(&line(listing))?;
+        }
+        match failed {
+            0 => Ok(()),
+            failed => Err(Failure::failed(format!("{failed} of {} do not open", listings.len()))),
+        }
+    }
+}
+
+fn line(listing: &SessionListing) -> String {
+    match &listing.session {
+        Ok(facts) => {
+            let mut line = format!(
+                "{}  {}  {} {}, {} writes, {} seal",
+                printer::styled(GOOD, "ok"),
+                listing.folder,
+                facts.session_index,
+                facts.workflow_id,
+                facts.seq,
+                facts.seal
+            );
+            for warning in &facts.warnings {
+                line.push_str(&format_warning(warning));
+            }
+            line
+        }
+        Err(refusal) => format!("{}  {}\n    {}", printer::styled(BAD, "no"), listing.folder, refusal.text()),
+    }
+}
+
+fn format_warning(warning: &workflow_engine::Warning) -> String {
+    format!("\n    {} {}", printer::styled(POOR, warning.code), warning.message)
+}

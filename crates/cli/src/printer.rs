@@ -1,0 +1,67 @@
+//! Data to stdout, everything else to stderr; colours where the terminal has them.
+
+use std::io::{self, Write as _};
+
+use anstyle::{AnsiColor, Style};
+
+/// Headings and names.
+pub(crate) const STRONG: Style = Style::new().bold();
+/// What is fine.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// What needs attention.
+pub(crate) const POOR: Style = AnsiColor::Yellow.on_default();
+/// What is broken.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+/// What matters less.
+pub(crate) const DIM: Style = Style::new().dimmed();
+
+/// Text in a style; the stream drops the style where it cannot be shown.
+pub(crate) fn styled(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Writes data to stdout.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// Says something on stderr; a closed stderr is no reason to fail.
+pub(crate) fn say(text: &str) {
+    drop(writeln!(anstream::stderr().lock(), "{text}"));
+}
+
+/// Says what went wrong.
+pub(crate) fn complain(message: &str) {
+    say(&format!("{}: {message}", styled(BAD.bold(), "error")));
+}
+
+/// Says what to look at.
+pub(crate) fn warn(message: &str) {
+    say(&format!("{}: {message}", styled(POOR.bold(), "warning")));
+}
+
+/// Rows in columns, the last one ragged. Widths are counted without styles, so cells are styled by column.
+pub(crate) fn table(rows: &[Vec<(Style, String)>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|(_, text)| text.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        for (column, (style, text)) in row.iter().enumerate() {
+            out.push_str(&styled(*style, text));
+            if column + 1 < row.len() {
+                let gap = widths.get(column).copied().unwrap_or(0).saturating_sub(text.chars().count()) + 2;
+                out.extend(std::iter::repeat_n(' ', gap));
+            }
+        }
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,27 @@
+//! Tests of the real binary, and of the shape of the workspace.
+
+mod command;
+mod dialogue;
+mod graph;
+mod lifetime;
+mod protocol;
+mod restart;
+mod words;
+
+use std::path::{Path, PathBuf};
+
+use testkit::Sandbox;
+
+/// The binary under test.
+fn binary() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_workflow-server"))
+}
+
+fn sandbox() -> Sandbox {
+    Sandbox::new(binary())
+}
+
+/// The root of the repository.
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
