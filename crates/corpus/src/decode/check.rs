@@ -148,8 +148,10 @@ fn tagged_object(node: &Node, tagged: &Tagged, path: &Path<'_>, context: Context
     }
 }
 
-fn whole(value: &Value) -> Option<u64> {
-    value.as_u64()
+/// A whole number, also one written with a fraction of zero.
+pub(crate) fn whole(value: &Value) -> Option<u64> {
+    let written = |number: f64| (number.fract() == 0.0).then(|| format!("{number:.0}"))?.parse().ok();
+    value.as_u64().or_else(|| value.as_f64().and_then(written))
 }
 
 /// Is the node of the JSON type that the shape begins with?

@@ -264,7 +264,7 @@ pub(crate) fn texts(node: &Node, key: &str) -> Vec<String> {
 }
 
 pub(crate) fn whole(node: &Node) -> Option<u64> {
-    node.as_scalar()?.as_u64()
+    super::check::whole(node.as_scalar()?)
 }
 
 pub(crate) fn boolean(node: &Node, key: &str) -> Option<bool> {
