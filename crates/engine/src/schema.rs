@@ -213,6 +213,15 @@ mod tests {
     }
 
     #[test]
+    fn the_surface_has_eighteen_tools_in_order() {
+        let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+        let expected = "discover list_workflows health_check start_session dispatch_child get_workflow next_activity \
+                        get_activity yield_checkpoint present_checkpoint respond_checkpoint resume_checkpoint \
+                        get_technique get_resource record_usage get_trace get_workflow_status inspect_session";
+        assert_eq!(names, expected.split(' ').collect::<Vec<_>>());
+    }
+
+    #[test]
     fn every_tool_describes_itself_in_bounds() {
         for tool in TOOLS {
             let length = tool.description.encode_utf16().count();

@@ -35,7 +35,7 @@ pub fn event(
 ) -> Option<TraceEntry> {
     let leaves_none = match outcome {
         Ok(reply) => reply.repeated,
-        Err(refusal) => ARGUMENT_CODES.contains(&refusal.code),
+        Err(refusal) => leaves_no_event(refusal.code),
     };
     if !tool.traced || leaves_none {
         return None;
@@ -69,6 +69,11 @@ pub fn event(
         name_child(&mut members, child, workflow.map_or("", |reference| &reference.workflow_id));
     }
     Some(TraceEntry { session_index: session.session_index.clone(), event: Value::Object(members) })
+}
+
+/// Whether a refusal with this code is one of arguments, which makes no event.
+pub fn leaves_no_event(code: &str) -> bool {
+    ARGUMENT_CODES.contains(&code)
 }
 
 /// The event in a parent's trace that names the child it got.

@@ -337,12 +337,14 @@ fn relink(call: &mut Call<'_>, params: &Params) -> Result<Vec<TraceEntry>, Refus
     let [child, rest @ ..] = call.workset.families.as_mut_slice() else { return Err(nothing_open()) };
     let child = child.root.as_ref().ok_or_else(nothing_open)?;
     let Some(parent) = rest.first_mut().and_then(|family| family.root.as_mut()) else {
-        call.warn(
-            "W_PARENT_LINK",
-            format!(
-                "No session was found under parent_planning_slug '{named}'; this session goes on without that link."
-            ),
-        );
+        if !call.workset.warnings.iter().any(|warning| warning.code == "W_PARENT_NOT_FOUND") {
+            call.warn(
+                "W_PARENT_NOT_FOUND",
+                format!(
+                    "No session was found under parent_planning_slug '{named}'; this one goes on without that link."
+                ),
+            );
+        }
         return Ok(Vec::new());
     };
     let index = parent.session_index.as_str();

@@ -353,21 +353,21 @@ fn a_repeated_start_completes_the_link() {
 }
 
 #[track_caller]
-fn check_link_warning(slug: &str, named: &str) {
+fn check_link_warning(slug: &str, named: &str, code: &str) {
     let workspace = Workspace::new();
     let (parent, child) = pair(&workspace);
     started(&workspace, "other");
     let reply = workspace.call("start_session", json!({"planning_slug": slug, "parent_planning_slug": named}));
-    assert_eq!(Workspace::codes(&reply), ["W_PARENT_LINK"]);
+    assert_eq!(Workspace::codes(&reply), [code]);
     assert!(workspace.session(&child).triggered_workflows.is_empty());
     assert_eq!(workspace.session(&parent).triggered_workflows.len(), 1);
 }
 
 #[test]
 fn a_resume_with_an_unknown_or_other_parent_only_warns() {
-    check_link_warning("other", "nobody");
-    check_link_warning("child", "other");
-    check_link_warning("parent", "child");
+    check_link_warning("other", "nobody", "W_PARENT_NOT_FOUND");
+    check_link_warning("child", "other", "W_PARENT_LINK");
+    check_link_warning("parent", "child", "W_PARENT_LINK");
 }
 
 #[test]
