@@ -77,7 +77,7 @@ impl FileStore {
         };
         let mut root = parse(&place, &bytes)?.session(&place)?;
         root.validate()?;
-        let changes = self.known_changes(&view, &place, &pair, &root);
+        let changes = known_changes(&view, &place, &pair, &root);
         let reindexed = self.reindex(&view, &place, &mut root);
         if !place.transient {
             root.planning_folder_path = Some(place.text.clone());
@@ -116,34 +116,11 @@ impl FileStore {
             Err(NotCommitted::Moved) => return Err(refusals::state_moved(&place.text)),
             Err(NotCommitted::Failed(refusal)) => return Err(refusal),
         }
-        self.note_seen(view, place, root);
+        view.note_seen(place, root);
         for (_, session) in root.walk() {
             self.memory.learn(&session.session_index, &place.path);
         }
         Ok(())
-    }
-
-    fn known_changes(&self, view: &View, place: &Place, pair: &Pair, root: &Session) -> Vec<String> {
-        let mut changes = Vec::new();
-        if let Some(claimed) = pair.seal.as_deref().and_then(claimed_folder)
-            && claimed != place.sealed
-        {
-            changes.push(format!("the seal names the folder {claimed}; this is {}.", place.sealed));
-        }
-        if let Some(stamped) = root.planning_folder_path.as_ref().filter(|stamped| **stamped != place.text) {
-            changes.push(format!("the state says it lies in {stamped}; it lies in {}.", place.text));
-        }
-        match view.seen.get(&root.session_index) {
-            Some(seen) => {
-                let generation = root.generation();
-                changes.push(format!(
-                    "this server last saw session {} in {} at generation {}; here it is at {generation}.",
-                    root.session_index, seen.folder, seen.generation
-                ));
-            }
-            None => changes.push(format!("this server has not seen session {} before.", root.session_index)),
-        }
-        changes
     }
 
     /// Gives the next free index to every session whose index another folder rightly holds.
@@ -178,4 +155,27 @@ impl FileStore {
         }
         reindexed
     }
+}
+
+fn known_changes(view: &View, place: &Place, pair: &Pair, root: &Session) -> Vec<String> {
+    let mut changes = Vec::new();
+    if let Some(claimed) = pair.seal.as_deref().and_then(claimed_folder)
+        && claimed != place.sealed
+    {
+        changes.push(format!("the seal names the folder {claimed}; this is {}.", place.sealed));
+    }
+    if let Some(stamped) = root.planning_folder_path.as_ref().filter(|stamped| **stamped != place.text) {
+        changes.push(format!("the state says it lies in {stamped}; it lies in {}.", place.text));
+    }
+    match view.seen.get(&root.session_index) {
+        Some(seen) => {
+            let generation = root.generation();
+            changes.push(format!(
+                "this server last saw session {} in {} at generation {}; here it is at {generation}.",
+                root.session_index, seen.folder, seen.generation
+            ));
+        }
+        None => changes.push(format!("this server has not seen session {} before.", root.session_index)),
+    }
+    changes
 }

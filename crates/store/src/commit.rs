@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Age at which a file that another program staged counts as forgotten.
-const FORGOTTEN: Duration = Duration::from_secs(3600);
+const FORGOTTEN: Duration = Duration::from_hours(1);
 
 /// Why a commit did not happen.
 #[derive(Debug)]

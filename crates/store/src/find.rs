@@ -231,12 +231,14 @@ impl FileStore {
         }
         Ok((place, created))
     }
+}
 
+impl View {
     /// What opening a session had to say.
-    pub(crate) fn opening_warnings(&self, view: &View, opened: &Opened) -> Vec<Warning> {
+    pub(crate) fn opening_warnings(&self, opened: &Opened) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let generation = opened.root.generation();
-        if let Some(seen) = view.seen.get(&opened.root.session_index)
+        if let Some(seen) = self.seen.get(&opened.root.session_index)
             && seen.generation > generation
         {
             warnings.push(Warning {

@@ -284,16 +284,13 @@ fn private_dir(path: &Path) -> io::Result<()> {
     fs::create_dir(path)
 }
 
-/// The numeric user of this process, where the platform has one.
-pub(crate) fn own_user() -> Option<u32> {
+/// Whether a file belongs to the user of this process; always so where the platform has no numeric users.
+pub(crate) fn is_own(stat: &Stat) -> bool {
     #[cfg(unix)]
-    {
-        Some(rustix::process::geteuid().as_raw())
-    }
+    let own = Some(rustix::process::geteuid().as_raw());
     #[cfg(not(unix))]
-    {
-        None
-    }
+    let own = None;
+    stat.owner == own
 }
 
 /// A file system as the store uses it.

@@ -13,7 +13,7 @@ use subtle::ConstantTimeEq as _;
 use workflow_engine::Refusal;
 use zeroize::Zeroizing;
 
-use crate::fs::{Disk, Kind, Open, Sharing, Stat, is_missing, own_user, staging};
+use crate::fs::{Disk, Kind, Open, Sharing, Stat, is_missing, is_own, staging};
 
 const LENGTH: usize = 32;
 const FILE: &str = "secret";
@@ -102,16 +102,14 @@ impl KeyRing {
     /// Loads the key, making one when there is none.
     pub(crate) fn load(disk: &Disk, dir: &Path, allow_open: bool) -> Result<Self, Refusal> {
         let path = dir.join(FILE);
-        let key = match read_key(disk, &path, allow_open)? {
-            Some(key) => key,
-            None => {
-                create(disk, dir, &path)?;
-                read_key(disk, &path, allow_open)?.ok_or_else(|| {
-                    unreadable(&path, &io::Error::new(io::ErrorKind::NotFound, "it vanished after it was made"))
-                })?
-            }
-        };
-        Ok(Self { current: key, previous: previous_keys(disk, dir, allow_open), path })
+        let mut key = read_key(disk, &path, allow_open)?;
+        if key.is_none() {
+            create(disk, dir, &path)?;
+            key = read_key(disk, &path, allow_open)?;
+        }
+        let vanished = || io::Error::new(io::ErrorKind::NotFound, "it vanished after it was made");
+        let current = key.ok_or_else(|| unreadable(&path, &vanished()))?;
+        Ok(Self { current, previous: previous_keys(disk, dir, allow_open), path })
     }
 
     /// Looks at the key without making one: `None` when all is well or there is none yet (spec 04 §14).
@@ -175,10 +173,8 @@ fn exposure(stat: &Stat) -> Option<String> {
         Kind::Directory | Kind::Other => return Some("it is not a regular file".to_owned()),
         Kind::File => {}
     }
-    if let (Some(owner), Some(own)) = (stat.owner, own_user())
-        && owner != own
-    {
-        return Some(format!("it belongs to user {owner}, the server runs as {own}"));
+    if !is_own(stat) {
+        return Some(format!("it belongs to user {}, not to the server's", stat.owner.unwrap_or_default()));
     }
     let mode = stat.mode?;
     (mode & 0o077 != 0).then(|| format!("its mode is {mode:04o}, others than the owner may use it"))

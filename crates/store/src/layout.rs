@@ -58,7 +58,7 @@ impl Roots {
                 .to_owned(),
         };
         let transient = containment::within(disk, &state, &state.join(TRANSIENT))?;
-        Ok(Self { workspace_id, planning, transient, state })
+        Ok(Self { workspace_id, planning, state, transient })
     }
 
     /// Texts of the roots that sessions are looked for in.

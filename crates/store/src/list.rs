@@ -95,7 +95,7 @@ impl FileStore {
             Err(refusals::migration_required(&place.text))
         } else {
             match self.open_unlocked(view, place, true) {
-                Ok(Some(opened)) => Ok(self.facts(view, opened)),
+                Ok(Some(opened)) => Ok(facts(view, opened)),
                 Ok(None) => {
                     Err(refusals::not_found(&format!("the folder {}", place.text), &view.roots.searched(), &[]))
                 }
@@ -103,30 +103,6 @@ impl FileStore {
             }
         };
         SessionListing { folder: place.text.clone(), slug: place.slug.clone(), transient: place.transient, session }
-    }
-
-    fn facts(&self, view: &View, opened: Opened) -> SessionFacts {
-        let warnings = self.opening_warnings(view, &opened);
-        let root = opened.root;
-        SessionFacts {
-            status: match root.status {
-                _ if root.active_checkpoint.is_some() => "blocked",
-                Status::Completed | Status::Aborted => "completed",
-                Status::Running => "active",
-            },
-            embedded: root.walk().count().saturating_sub(1),
-            seal: if opened.fit.form == Form::Bare { "bare" } else { "envelope" },
-            parent: root.parent_session.map(|parent| parent.session_index),
-            session_index: root.session_index,
-            workflow_id: root.workflow_id,
-            workflow_version: root.workflow_version,
-            agent_id: root.agent_id,
-            current_activity: root.current_activity,
-            seq: root.seq,
-            ts: root.ts,
-            started_at: root.started_at,
-            warnings,
-        }
     }
 
     /// The folder that an operator named.
@@ -162,5 +138,29 @@ impl FileStore {
                 Err(refusals::slug_collision(folder, &folders))
             }
         }
+    }
+}
+
+fn facts(view: &View, opened: Opened) -> SessionFacts {
+    let warnings = view.opening_warnings(&opened);
+    let root = opened.root;
+    SessionFacts {
+        status: match root.status {
+            _ if root.active_checkpoint.is_some() => "blocked",
+            Status::Completed | Status::Aborted => "completed",
+            Status::Running => "active",
+        },
+        embedded: root.walk().count().saturating_sub(1),
+        seal: if opened.fit.form == Form::Bare { "bare" } else { "envelope" },
+        parent: root.parent_session.map(|parent| parent.session_index),
+        session_index: root.session_index,
+        workflow_id: root.workflow_id,
+        workflow_version: root.workflow_version,
+        agent_id: root.agent_id,
+        current_activity: root.current_activity,
+        seq: root.seq,
+        ts: root.ts,
+        started_at: root.started_at,
+        warnings,
     }
 }

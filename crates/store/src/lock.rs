@@ -225,7 +225,7 @@ mod tests {
                 let queues = if i % 2 == 0 { &queues } else { &others };
                 scope.spawn(move || {
                     for _ in 0..20 {
-                        let held = hold_all(disk, queues, &[one], Patience::of(Duration::from_secs(60))).unwrap();
+                        let held = hold_all(disk, queues, &[one], Patience::of(Duration::from_mins(1))).unwrap();
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                         entered.fetch_add(1, Ordering::SeqCst);
                         inside.fetch_sub(1, Ordering::SeqCst);

@@ -146,10 +146,13 @@ fn collect(state: &Value, path: &StatePath, indexes: &mut Vec<(String, StatePath
 /// What tells whether a file is still the one that was read.
 type Mark = (u64, Option<(u64, u64)>, Option<SystemTime>);
 
+/// What a folder was when it was read: marks of state and seal, and the summary or why there is none.
+type Read = ((Mark, Mark), Result<Arc<Summary>, String>);
+
 #[derive(Debug, Default)]
 struct Remembered {
     folders: HashMap<String, PathBuf>,
-    summaries: HashMap<PathBuf, ((Mark, Mark), Result<Arc<Summary>, String>)>,
+    summaries: HashMap<PathBuf, Read>,
 }
 
 /// What earlier calls found; every entry is checked before it is used.

@@ -143,7 +143,7 @@ impl FileStore {
         };
         let seal = envelope(&view.keys.current, found);
         write(self, place, pair, &text, &seal)?;
-        self.note_seen(view, place, session);
+        view.note_seen(place, session);
         self.memory.learn(&session.session_index, &place.path);
         Ok(())
     }

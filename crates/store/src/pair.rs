@@ -102,7 +102,7 @@ fn open(
             Ok(fit) => return Ok(Some(Opened { root: parsed.session(place)?, fit, by_pending: *by_pending })),
             // The seal that got furthest says best what happened.
             Err(mismatch) if worst.as_ref().is_none_or(|worst| worst.reason < mismatch.reason) => {
-                worst = Some(mismatch)
+                worst = Some(mismatch);
             }
             Err(_) => {}
         }

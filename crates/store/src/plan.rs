@@ -95,14 +95,13 @@ impl FileStore {
         slug::check(name)?;
         let walk = self.walk_for(view, name);
         let named = if minted { Named::Nothing } else { self.named(view, name)? };
-        let asked = match parent {
-            None => None,
-            Some(parent) => Some(match self.named_parent(view, parent) {
-                Ok(place) if place.path.file_name().is_none_or(|own| own != name) => Ok(place),
-                Ok(_) => Err(refusals::parent_not_found(parent, &view.roots.searched())),
-                Err(refusal) => Err(refusal),
-            }),
-        };
+        let asked = parent.map(|parent| {
+            let place = self.named_parent(view, parent)?;
+            if place.path.file_name().is_some_and(|own| own == name) {
+                return Err(refusals::parent_not_found(parent, &view.roots.searched()));
+            }
+            Ok(place)
+        });
         match named {
             Named::Session(located) => {
                 let first = self.settle(view, located);
@@ -142,23 +141,19 @@ impl FileStore {
     }
 
     fn plan_promotion(&self, view: &View, plan: &mut Plan, named: Option<&str>, fallback: &str) -> Result<(), Refusal> {
-        let (place, created, role) = match named {
-            Some(name) => {
-                slug::check(name)?;
-                let walk = self.walk_for(view, name);
-                let (place, created) = match self.named_in_planning(view, name, &walk)? {
-                    Named::Session(located) => (located.place, false),
-                    Named::Legacy(place) => return Err(refusals::migration_required(&place.text)),
-                    Named::SealAlone(place) => return Err(refusals::seal_left_alone(&place)),
-                    Named::Nothing => self.make_folder(view, name, false, &walk)?,
-                };
-                (place, created, Role::Promotion { named: true })
+        let (place, created) = if let Some(name) = named {
+            slug::check(name)?;
+            let walk = self.walk_for(view, name);
+            match self.named_in_planning(view, name, &walk)? {
+                Named::Session(located) => (located.place, false),
+                Named::Legacy(place) => return Err(refusals::migration_required(&place.text)),
+                Named::SealAlone(place) => return Err(refusals::seal_left_alone(&place)),
+                Named::Nothing => self.make_folder(view, name, false, &walk)?,
             }
-            None => {
-                let (place, created) = self.free_folder(view, fallback)?;
-                (place, created, Role::Promotion { named: false })
-            }
+        } else {
+            self.free_folder(view, fallback)?
         };
+        let role = Role::Promotion { named: named.is_some() };
         if created {
             plan.created.push(place.clone());
         }

@@ -186,7 +186,7 @@ impl FileStore {
             if let Some(opened) = opened
                 && let Some(path) = position(&located.place, &opened.root, index)?
             {
-                let warnings = self.opening_warnings(view, &opened);
+                let warnings = view.opening_warnings(&opened);
                 return Ok(workset(vec![(located.place, Some(opened.root))], path, warnings));
             }
             self.memory.forget(index);
@@ -257,7 +257,7 @@ impl Registry for FileStore {
 impl TraceLog for FileStore {
     fn read(&self, session_index: &str) -> TraceSlice {
         let Ok(roots) = self.roots() else { return TraceSlice::default() };
-        self.traces.read(&self.disk, &roots.state, session_index)
+        crate::trace::read(&self.disk, &roots.state, session_index)
     }
 }
 

@@ -47,11 +47,6 @@ impl Traces {
         Self { capacity: capacity.max(10), extents: Mutex::new(HashMap::new()) }
     }
 
-    pub(crate) fn read(&self, disk: &Disk, state: &Path, index: &str) -> TraceSlice {
-        let Some(path) = file(state, index) else { return TraceSlice::default() };
-        disk.read(&path).map(|bytes| parse(&bytes)).unwrap_or_default()
-    }
-
     pub(crate) fn append(&self, disk: &Disk, state: &Path, index: &str, event: &Value) -> io::Result<()> {
         let path = file(state, index).ok_or(io::ErrorKind::InvalidInput)?;
         let dir = state.join("trace");
@@ -95,7 +90,7 @@ impl Traces {
             let added = disk.read_from(path, extent.len)?;
             unfinished = added.last().is_some_and(|byte| *byte != b'\n');
             let header = extent.len == 0 && added.starts_with(DROPPED);
-            let lines = added.iter().filter(|byte| **byte == b'\n').count() + usize::from(unfinished);
+            let lines = added.split(|byte| *byte == b'\n').count().saturating_sub(1) + usize::from(unfinished);
             extent.lines += lines - usize::from(header && lines > 0);
             extent.len += added.len() as u64;
         }
@@ -130,6 +125,12 @@ impl Traces {
         drop(lock);
         Ok(())
     }
+}
+
+/// All events kept for a session.
+pub(crate) fn read(disk: &Disk, state: &Path, index: &str) -> TraceSlice {
+    let Some(path) = file(state, index) else { return TraceSlice::default() };
+    disk.read(&path).map(|bytes| parse(&bytes)).unwrap_or_default()
 }
 
 struct Known {
@@ -193,7 +194,7 @@ mod tests {
         for n in 0..45 {
             traces.append(&disk(), dir.path(), "ABCDEF", &json!({"n": n})).unwrap();
         }
-        let slice = Traces::new(20).read(&disk(), dir.path(), "ABCDEF");
+        let slice = read(&disk(), dir.path(), "ABCDEF");
         assert!(slice.events.len() <= 20);
         assert_eq!(slice.dropped + slice.events.len() as u64, 45);
         assert_eq!(slice.events[0], json!({"n": slice.dropped}));
@@ -209,7 +210,7 @@ mod tests {
         let torn = [std::fs::read(&path).unwrap(), b"{\"n\": 1, \"to".to_vec()].concat();
         std::fs::write(&path, torn).unwrap();
         traces.append(&disk(), dir.path(), "ABCDEF", &json!({"n": 2})).unwrap();
-        let slice = traces.read(&disk(), dir.path(), "ABCDEF");
+        let slice = read(&disk(), dir.path(), "ABCDEF");
         assert_eq!(slice.events, [json!({"n": 0}), Value::Null, json!({"n": 2})]);
     }
 
@@ -227,7 +228,7 @@ mod tests {
                 });
             }
         });
-        let slice = Traces::new(50).read(&disk(), dir.path(), "ABCDEF");
+        let slice = read(&disk(), dir.path(), "ABCDEF");
         assert_eq!(slice.dropped + slice.events.len() as u64, 240);
         assert!(slice.events.iter().all(Value::is_object));
     }
@@ -235,7 +236,7 @@ mod tests {
     #[test]
     fn no_file_is_no_event() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(Traces::new(10).read(&disk(), dir.path(), "ABCDEF"), TraceSlice::default());
+        assert_eq!(read(&disk(), dir.path(), "ABCDEF"), TraceSlice::default());
         assert!(Traces::new(10).append(&disk(), dir.path(), "../x", &json!({})).is_err());
     }
 }

@@ -25,13 +25,6 @@ const REPEATS: usize = 3;
 /// What a tool does to the sessions of a call.
 type Apply<'a> = &'a mut dyn FnMut(&mut Workset) -> Result<Reply, Refusal>;
 
-/// How an attempt ended.
-enum Attempt {
-    Done(Reply),
-    /// The folders are not what they were when they were looked up.
-    Stale,
-}
-
 /// One folder under its lock.
 struct Loaded {
     place: Place,
@@ -62,9 +55,8 @@ impl SessionStore for FileStore {
                 self.remove_if_empty(place);
             }
             drop(held);
-            match attempt? {
-                Attempt::Done(reply) => return Ok(reply),
-                Attempt::Stale => {}
+            if let Some(reply) = attempt? {
+                return Ok(reply);
             }
         }
         match target {
@@ -86,6 +78,7 @@ impl SessionStore for FileStore {
 }
 
 impl FileStore {
+    /// `None`: the folders are not what they were when they were looked up.
     fn attempt(
         &self,
         view: &View,
@@ -93,21 +86,19 @@ impl FileStore {
         is_cancelled: &dyn Fn() -> bool,
         apply: Apply<'_>,
         moved: &mut usize,
-    ) -> Result<Attempt, Refusal> {
+    ) -> Result<Option<Reply>, Refusal> {
         loop {
-            let Some((mut loaded, mut workset)) = self.load_all(view, plan)? else { return Ok(Attempt::Stale) };
+            let Some((mut loaded, mut workset)) = self.load_all(view, plan)? else { return Ok(None) };
             let reply = apply(&mut workset)?;
             if is_cancelled() {
                 return Err(refusals::cancelled());
             }
-            match self.commit_all(view, &mut loaded, &workset, reply)? {
-                Some(reply) => return Ok(Attempt::Done(reply)),
-                None => {
-                    *moved += 1;
-                    if *moved >= REPEATS {
-                        return Err(refusals::state_moved(&plan.first.text));
-                    }
-                }
+            if let Some(reply) = self.commit_all(view, &mut loaded, &workset, reply)? {
+                return Ok(Some(reply));
+            }
+            *moved += 1;
+            if *moved >= REPEATS {
+                return Err(refusals::state_moved(&plan.first.text));
             }
         }
     }
@@ -117,9 +108,8 @@ impl FileStore {
         let first = self.load(view, &plan.first)?;
         let mut warnings = plan.warnings.clone();
         let path = match (&plan.index, &first.before) {
-            (None, Some(_)) => StatePath::default(),
             (None, None) if is_seal_alone(&first.pair) => return Err(refusals::seal_left_alone(&plan.first)),
-            (None, None) => StatePath::default(),
+            (None, _) => StatePath::default(),
             (Some(index), before) => {
                 let position = match before {
                     Some(opened) => position(&plan.first, &opened.root, index)?,
@@ -159,7 +149,7 @@ impl FileStore {
             }
         }
         for opened in loaded.iter().filter_map(|family| family.before.as_ref()) {
-            warnings.extend(self.opening_warnings(view, opened));
+            warnings.extend(view.opening_warnings(opened));
         }
         let families = loaded
             .iter()
@@ -176,15 +166,10 @@ impl FileStore {
             let generation = opened.root.generation();
             let seen = view.seen.get(&opened.root.session_index);
             if seen.is_none_or(|seen| seen.generation < generation || !seen.enveloped) {
-                self.note_seen(view, place, &opened.root);
+                view.note_seen(place, &opened.root);
             }
         }
         Ok(Loaded { place: place.clone(), pair, before })
-    }
-
-    pub(crate) fn note_seen(&self, view: &View, place: &Place, root: &Session) {
-        let seen = Seen { generation: root.generation(), folder: place.sealed.clone(), enveloped: true };
-        view.seen.put(&root.session_index, &seen);
     }
 
     /// Writes what changed, in the order of the families, and what moved away last; `None` when somebody wrote without
@@ -282,7 +267,7 @@ impl FileStore {
         };
         let seal = envelope(&view.keys.current, found);
         let committed = commit(&self.disk, place, &loaded.pair, text.as_bytes(), &seal)?;
-        self.note_seen(view, place, after);
+        view.note_seen(place, after);
         for (_, session) in after.walk() {
             self.memory.learn(&session.session_index, &place.path);
         }
@@ -299,6 +284,14 @@ impl FileStore {
             // Whoever waits for the lock sees that its file is gone.
             let _ignored = self.disk.remove_file(&place.file(LOCK)).and_then(|()| self.disk.remove_dir(&place.path));
         }
+    }
+}
+
+impl View {
+    /// Remembers a session as it is now.
+    pub(crate) fn note_seen(&self, place: &Place, root: &Session) {
+        let seen = Seen { generation: root.generation(), folder: place.sealed.clone(), enveloped: true };
+        self.seen.put(&root.session_index, &seen);
     }
 }
 

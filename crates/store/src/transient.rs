@@ -79,7 +79,7 @@ impl FileStore {
         match self.named(view, name)? {
             Named::Session(located) => match self.open_unlocked(view, &located.place, true)? {
                 Some(opened) => {
-                    let warnings = self.opening_warnings(view, &opened);
+                    let warnings = view.opening_warnings(&opened);
                     Ok(workset(vec![(located.place, Some(opened.root))], StatePath::default(), warnings))
                 }
                 None => Err(refusals::not_found(&format!("slug '{name}'"), &view.roots.searched(), &[])),
@@ -112,7 +112,7 @@ impl FileStore {
                     let place = view.roots.transient_place(&self.disk, name)?;
                     collected.push(self.collect_one(&view, &place, unused_for, now, remove)?);
                 }
-                Kind::File if remove && name.ends_with(".moved") => {
+                Kind::File if remove && name.strip_suffix(".moved").is_some() => {
                     let path = view.roots.transient.join(name);
                     let target = self.disk.read(&path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
                     if target.is_none_or(|target| !self.disk.is_there(std::path::Path::new(target.trim()))) {
