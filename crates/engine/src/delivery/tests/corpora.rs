@@ -32,6 +32,7 @@ fn every_activity_is_delivered_readably() {
                 let full = Answer::of(world.answer("get_activity", &args));
                 assert_eq!(full.below["id"], activity.id.as_str(), "{at}");
                 assert_eq!(full.below["batch"], full.meta["batch"], "{at}");
+                assert!(full.text.contains(&activity.body), "{at}: the file stands as written");
                 activities += 1;
                 sum_activity += chars(&full.text);
                 let args = json!({"agent_id": activity.id, "context_tokens": 200_000, "bundle": "reference"});

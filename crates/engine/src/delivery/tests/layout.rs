@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     answer::{Answer, keys},
-    sample::{ROUTE, activity, alpha, steps, walk},
+    sample::{ROUTE, activity, alpha, files, steps, technique, walk},
     world::{World, corpus},
 };
 use crate::{delivery::SEPARATOR, ledger::content_hash, state::ContextMode};
@@ -218,4 +218,17 @@ fn a_body_that_would_break_the_whole_is_written_anew() {
         assert_eq!((&answer.below["id"], &answer.below["name"]), (&json!("first"), &json!("First")), "{text}");
         assert_eq!(answer.below["batch"], answer.meta["batch"]);
     }
+}
+
+#[test]
+fn a_rule_inside_a_protocol_does_not_part_the_text() {
+    let ruled = technique("ruled", 40).replace("\n\n## Rules", "\n\n---\n\nBehind the line.\n\n## Rules");
+    let list = steps(&[("a", "ruled")]) + ROUTE;
+    let mut files = files(&[("01-first", activity("first", &list))]);
+    files.push(("alpha/techniques/ruled.md".to_owned(), ruled));
+    let mut world = World::new(&corpus(&files), "alpha");
+    world.enter("first");
+    let answer = world.get_activity(&json!({}));
+    assert_eq!(answer.below["id"], "first");
+    assert!(answer.step("a").to_string().contains("---\\n\\nBehind the line."), "{}", answer.text);
 }
