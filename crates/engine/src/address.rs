@@ -32,7 +32,8 @@ impl Address {
             return Ok(Self { index: index.to_owned(), handle: None, warning: None });
         };
         let bare = is_session_index(given);
-        let named = if bare { given } else { handle::session_index(given).ok_or_else(|| checkpoint::foreign(given))? };
+        let named =
+            if bare { given } else { handle::session_index(given).ok_or_else(|| checkpoint::foreign(given))? };
         if let Some(index) = index.filter(|index| *index != named) {
             return Err(Refusal::new(
                 "CHECKPOINT_ADDRESS_CONFLICT",

@@ -38,11 +38,13 @@ mod visit;
 mod workset;
 #[cfg(test)]
 mod workspace;
+#[cfg(test)]
+mod scenarios;
 
 pub use arguments::Arguments;
 pub use call::{Call, apply};
-pub use limits::check_arguments;
 pub use environment::{Environment, Purpose, Randomness, Registry, Signer, TraceLog, TraceSlice};
+pub use limits::check_arguments;
 pub use refusal::Refusal;
 pub use reply::{Content, Rendered, Reply, TraceEntry};
 pub use settings::Settings;

@@ -123,7 +123,10 @@ mod tests {
             (Err(refusal), Some((size, limit))) => {
                 assert_eq!(refusal.code, "PARAM_TOO_LARGE");
                 assert_eq!(refusal.details["parameter"], "given");
-                assert_eq!((refusal.details["size"].as_u64(), refusal.details["limit"].as_u64()), (Some(size), Some(limit)));
+                assert_eq!(
+                    (refusal.details["size"].as_u64(), refusal.details["limit"].as_u64()),
+                    (Some(size), Some(limit))
+                );
             }
             (found, expected) => panic!("{found:?} instead of {expected:?}"),
         }
@@ -138,7 +141,10 @@ mod tests {
         check(json!([1, 2, 3, 4, 5]), Some((5, 4)));
         check(json!([[[1]]]), None);
         check(json!([[[[]]]]), Some((4, 3)));
-        check(json!({"a": "0123456789012345678", "b": "0123456789012345678", "c": "0123456789012345678"}), Some((79, 60)));
+        check(
+            json!({"a": "0123456789012345678", "b": "0123456789012345678", "c": "0123456789012345678"}),
+            Some((79, 60)),
+        );
     }
 
     #[test]

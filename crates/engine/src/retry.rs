@@ -6,8 +6,9 @@ use sha2::{Digest as _, Sha256};
 use workflow_corpus::{COMPLETE, TERMINAL};
 
 use crate::{
-    Arguments, Environment, Reply, Tool, Workset,
-    state::{LastCall, canonical_json},
+    Arguments, Environment, Reply, Tool, Workset, checkpoint,
+    handle::{self, Standing},
+    state::{LastCall, Session, canonical_json, is_session_index},
     trace,
 };
 
@@ -15,18 +16,16 @@ use crate::{
 const ADDRESS: [&str; 2] = ["session_index", "checkpoint_handle"];
 
 /// The answer of the last call, if this is that call again and nobody called in between.
-pub(crate) fn repeat(
-    tool: &Tool,
-    env: &Environment<'_>,
-    arguments: &Arguments,
-    workset: &Workset,
-) -> Option<Reply> {
+pub(crate) fn repeat(tool: &Tool, env: &Environment<'_>, arguments: &Arguments, workset: &Workset) -> Option<Reply> {
     let session = workset.session()?;
     let last = session.last_call.as_ref()?;
     if last.tool != tool.name || last.seq != session.seq || last.arguments != digest(arguments) {
         return None;
     }
     let Ok(Value::Object(mut members)) = serde_json::from_str(&last.result) else { return None };
+    if !means_the_same(tool, env, arguments, session, &members) {
+        return None;
+    }
     members.insert("already_done".to_owned(), true.into());
     let batch = members.get("batch").cloned();
     let reference = members.get("trace_ref").and_then(Value::as_str).map(str::to_owned);
@@ -39,6 +38,36 @@ pub(crate) fn repeat(
         reply.meta.extend(tokens.meta());
     }
     Some(reply)
+}
+
+/// The address of a checkpoint is no part of the digest, so that its two forms are one call; but a handle of another
+/// yield of the session, or a forged one, asks for something else than what was answered.
+fn means_the_same(
+    tool: &Tool,
+    env: &Environment<'_>,
+    arguments: &Arguments,
+    session: &Session,
+    answer: &Map<String, Value>,
+) -> bool {
+    let given = arguments.read.get("checkpoint_handle").and_then(Value::as_str);
+    let given = given.filter(|given| !is_session_index(given));
+    let text = |member: &str| answer.get(member).and_then(Value::as_str);
+    match (tool.name, given) {
+        ("respond_checkpoint", Some(given)) => text("checkpoint_handle") == Some(given),
+        ("resume_checkpoint", Some(given)) => match handle::standing(env.signer, session, given) {
+            Standing::Spent(reached) => {
+                let option = checkpoint::resolution_of(session, reached).map(|resolution| resolution.option());
+                (text("checkpoint_id"), text("resolved_option")) == (Some(reached.checkpoint()), option)
+            }
+            Standing::Live | Standing::Foreign => false,
+        },
+        ("resume_checkpoint", None) => {
+            let newest = checkpoint::newest_resolution(session);
+            let answered = newest.map(|newest| (newest.event.checkpoint(), newest.option()));
+            text("checkpoint_id").zip(text("resolved_option")) == answered
+        }
+        _ => true,
+    }
 }
 
 /// Keeps the call that was just carried out.

@@ -9,7 +9,8 @@ use workflow_corpus::{
 
 use crate::{
     state::{DeclaredArtifact, Session},
-    variable, visit};
+    variable, visit,
+};
 
 /// A manifest entry: the step as named, and what it is said to have produced.
 pub(crate) struct ManifestEntry<'a> {
@@ -191,7 +192,10 @@ fn steps_missing(activity: &str, steps: &[FlatStep<'_>], found: &[Option<usize>]
         .map(|(_, step)| step.qualified_id.as_str())
         .collect();
     (!missing.is_empty()).then(|| {
-        warning("W_STEPS_MISSING", format!("steps of `{activity}` are missing in the step_manifest: {}", list(&missing)))
+        warning(
+            "W_STEPS_MISSING",
+            format!("steps of `{activity}` are missing in the step_manifest: {}", list(&missing)),
+        )
     })
 }
 
@@ -241,8 +245,7 @@ pub(crate) fn no_fetch(
     let bound = Scope { executing: &activity.source, activity: Some(&activity.id) };
     let plain = Scope { executing: &activity.source, activity: None };
     let file = |reference: &str, scope: &Scope<'_>| corpus.resolve(reference, scope).ok().map(|found| found.file);
-    let delivered_steps: HashSet<&str> =
-        deliveries.iter().filter_map(|event| event.data_text("stepId")).collect();
+    let delivered_steps: HashSet<&str> = deliveries.iter().filter_map(|event| event.data_text("stepId")).collect();
     let delivered_files: HashSet<FileId> = deliveries
         .iter()
         .filter_map(|event| event.data_text("techniqueId"))
@@ -361,10 +364,8 @@ pub(crate) fn artifacts_undeclared(files: &[String], declared: &[DeclaredArtifac
                 || file.contains(&artifact.id)
         })
     };
-    let stray: Vec<&String> = files
-        .iter()
-        .filter(|file| !file.starts_with('.') && !OWN.contains(&file.as_str()) && !matches(file))
-        .collect();
+    let stray: Vec<&String> =
+        files.iter().filter(|file| !file.starts_with('.') && !OWN.contains(&file.as_str()) && !matches(file)).collect();
     (!stray.is_empty()).then(|| {
         warning(
             "W_ARTIFACT_UNDECLARED",

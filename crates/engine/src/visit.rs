@@ -50,8 +50,8 @@ fn newest_start(session: &Session, activity: Option<&Activity>, entries: &[usize
 
 /// What re-entering the current activity now is: [`NEW`] or [`SAME`].
 pub(crate) fn of_reentry(session: &Session, activity: Option<&Activity>) -> &'static str {
-    let led_back =
-        activity.is_some_and(|activity| leads_back(session, activity, start(session, Some(activity)), session.history.len()));
+    let led_back = activity
+        .is_some_and(|activity| leads_back(session, activity, start(session, Some(activity)), session.history.len()));
     if led_back { NEW } else { SAME }
 }
 

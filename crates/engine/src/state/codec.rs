@@ -25,7 +25,7 @@ impl Session {
         Ok(*session)
     }
 
-    /// The state as JSON; the members in the order of the canonical text.
+    /// The state as JSON.
     pub fn to_json(&self) -> Value {
         Value::Object(write_session(self))
     }
@@ -140,9 +140,32 @@ fn name_of<T: PartialEq>(names: &[(&'static str, T)], variant: T) -> &'static st
     names.iter().find(|(_, known)| *known == variant).map_or("", |(name, _)| name)
 }
 
+/// Nested sessions are read by frames of their own, which are small: a deep chain must not need a deep stack.
 fn read_session(value: &Value, levels: usize) -> Checked<Box<Session>> {
     let inner =
         levels.checked_sub(1).ok_or_else(|| Fault::new(format!("more than {MAX_NESTED} sessions are nested")))?;
+    let mut session = read_flat(value)?;
+    read_nested(&mut session, value, inner)?;
+    Ok(session)
+}
+
+fn read_nested(session: &mut Session, value: &Value, levels: usize) -> Checked {
+    if let Some(children) = value.get("triggeredWorkflows").and_then(Value::as_array) {
+        for (i, child) in children.iter().enumerate() {
+            if let Some(state) = child.get("state") {
+                let state = read_session(state, levels)
+                    .map_err(|fault| fault.under("state").under(i).under("triggeredWorkflows"))?;
+                session.triggered_workflows[i].state = Some(state);
+            }
+        }
+    }
+    if let Some(parent) = value.get("parentSession") {
+        session.parent_session = Some(read_session(parent, levels).map_err(|fault| fault.under("parentSession"))?);
+    }
+    Ok(())
+}
+
+fn read_flat(value: &Value) -> Checked<Box<Session>> {
     let mut from = Members::of(value)?;
     from.required("schemaVersion", |value| {
         if value.as_u64() == Some(1) { Ok(()) } else { Err(mismatch("schema version 1", value)) }
@@ -166,8 +189,8 @@ fn read_session(value: &Value, levels: usize) -> Checked<Box<Session>> {
         variables: from.read("variables", object)?.unwrap_or_default(),
         checkpoint_responses: from.map("checkpointResponses", read_response)?,
         history: from.list("history", |value| object(value).map(Event))?,
-        triggered_workflows: from.list("triggeredWorkflows", |value| read_child(value, inner))?,
-        parent_session: from.read("parentSession", |value| read_session(value, inner))?,
+        triggered_workflows: from.list("triggeredWorkflows", read_child)?,
+        parent_session: from.get("parentSession").and(None),
         snapshot_trimmed: from.read("snapshotTrimmed", |value| one_true(value))?.is_some(),
         repo: from.read("repo", text)?,
         context_mode: from.read("contextMode", |value| one_of(value, &CONTEXT_MODES))?,
@@ -203,7 +226,7 @@ fn read_response(value: &Value) -> Checked<CheckpointResponse> {
     })
 }
 
-fn read_child(value: &Value, levels: usize) -> Checked<ChildReference> {
+fn read_child(value: &Value) -> Checked<ChildReference> {
     const REFERENCE_STATUSES: [(&str, &str); 4] =
         [("running", "running"), ("completed", "completed"), ("aborted", "aborted"), ("error", "error")];
     let mut from = Members::of(value)?;
@@ -215,7 +238,7 @@ fn read_child(value: &Value, levels: usize) -> Checked<ChildReference> {
         status: from.required("status", |value| one_of(value, &REFERENCE_STATUSES))?.to_owned(),
         completed_at: from.read("completedAt", text)?,
         returned_context: from.read("returnedContext", object)?,
-        state: from.read("state", |value| read_session(value, levels))?,
+        state: from.get("state").and(None),
         extra: from.extra(),
     })
 }
@@ -263,6 +286,24 @@ impl Object {
 }
 
 fn write_session(session: &Session) -> Map<String, Value> {
+    let mut members = write_flat(session);
+    write_nested(session, &mut members);
+    members
+}
+
+fn write_nested(session: &Session, members: &mut Map<String, Value>) {
+    let children = members.get_mut("triggeredWorkflows").and_then(Value::as_array_mut);
+    for (reference, child) in children.into_iter().flatten().zip(&session.triggered_workflows) {
+        if let (Some(state), Some(reference)) = (&child.state, reference.as_object_mut()) {
+            reference.insert("state".to_owned(), Value::Object(write_session(state)));
+        }
+    }
+    if let Some(parent) = &session.parent_session {
+        members.insert("parentSession".to_owned(), Value::Object(write_session(parent)));
+    }
+}
+
+fn write_flat(session: &Session) -> Map<String, Value> {
     let mut to = Object::default();
     to.put("schemaVersion", 1);
     to.put("status", session.status.as_str());
@@ -285,7 +326,6 @@ fn write_session(session: &Session) -> Map<String, Value> {
     to.put("checkpointResponses", responses.collect::<Map<String, Value>>());
     to.put("history", session.history.iter().map(|event| Value::Object(event.0.clone())).collect::<Vec<_>>());
     to.put("triggeredWorkflows", session.triggered_workflows.iter().map(write_child).collect::<Vec<_>>());
-    to.put_some("parentSession", session.parent_session.as_deref().map(write_session));
     to.put_some("snapshotTrimmed", session.snapshot_trimmed.then_some(true));
     to.put_some("repo", session.repo.as_deref());
     to.put_some("contextMode", session.context_mode.map(ContextMode::as_str));
@@ -330,7 +370,6 @@ fn write_child(child: &ChildReference) -> Value {
     to.put("status", child.status.as_str());
     to.put_some("completedAt", child.completed_at.as_deref());
     to.put_some("returnedContext", child.returned_context.clone());
-    to.put_some("state", child.state.as_deref().map(write_session));
     Value::Object(to.finish(&child.extra))
 }
 

@@ -200,8 +200,7 @@ fn batch_reading(call: &Call<'_>, params: &Params) -> Result<Option<Map<String, 
     if params.activity_id == TERMINAL {
         return Ok(None);
     }
-    let reading =
-        batch::may_continue(call.session()?, agent, tokens.get(), call.env.settings, &params.activity_id);
+    let reading = batch::may_continue(call.session()?, agent, tokens.get(), call.env.settings, &params.activity_id);
     Ok(Some(reading.to_map()))
 }
 
@@ -260,12 +259,7 @@ impl ActivityReport {
     }
 }
 
-fn check_manifest(
-    call: &Call<'_>,
-    params: &Params,
-    workflow: &Workflow,
-    left: &Left,
-) -> Result<Vec<Warning>, Refusal> {
+fn check_manifest(call: &Call<'_>, params: &Params, workflow: &Workflow, left: &Left) -> Result<Vec<Warning>, Refusal> {
     let Some(manifest) = params.manifest() else { return Ok(vec![validation::manifest_absent(&left.id)]) };
     let Some(activity) = &left.activity else { return Ok(vec![validation::manifest_uncheckable(&left.id, workflow)]) };
     let entries: Vec<ManifestEntry<'_>> =
@@ -316,10 +310,7 @@ fn transit(call: &mut Call<'_>, params: &Params, workflow: &Workflow, left: &Lef
     session.active_checkpoint = None;
     session.record(Event::new("activity_entered").with_activity(entered).with_optional_data("visit", visit), now);
     if let Some(published) = params.progress_published.filter(|_| entered != TERMINAL) {
-        session.record(
-            Event::new("progress_published").with_activity(entered).with_data("published", published),
-            now,
-        );
+        session.record(Event::new("progress_published").with_activity(entered).with_data("published", published), now);
     }
     if entered == TERMINAL || entered == COMPLETE {
         session.status = Status::Completed;

@@ -266,13 +266,7 @@ fn commit(call: &mut Call<'_>, active: &ActiveCheckpoint, choice: &Choice) -> Re
     Ok(())
 }
 
-fn result(
-    index: &str,
-    checkpoint: &str,
-    option: &str,
-    effect: Option<Value>,
-    handle: String,
-) -> Map<String, Value> {
+fn result(index: &str, checkpoint: &str, option: &str, effect: Option<Value>, handle: String) -> Map<String, Value> {
     let mut members = Map::new();
     members.insert("checkpoint_id".to_owned(), checkpoint.into());
     members.insert("resolved".to_owned(), true.into());
@@ -317,11 +311,7 @@ fn again(call: &Call<'_>, reached: &Event, mode: &Mode) -> Result<Reply, Refusal
 }
 
 /// Effect of the resolved option as the definition has it now, and whether it is the default option.
-fn declared_option(
-    call: &Call<'_>,
-    reached: &Event,
-    resolution: Resolution<'_>,
-) -> Option<(Option<Value>, bool)> {
+fn declared_option(call: &Call<'_>, reached: &Event, resolution: Resolution<'_>) -> Option<(Option<Value>, bool)> {
     let workflow = call.workflow().ok()?;
     let (_, declared) = workflow.activity(reached.activity())?.checkpoint(reached.checkpoint())?;
     let option = declared.options.iter().find(|option| option.id == resolution.option())?;

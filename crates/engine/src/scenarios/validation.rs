@@ -1,0 +1,292 @@
+//! Every advisory check, fed with what triggers it (spec 03 §7).
+
+use serde_json::{Value, json};
+
+use super::{Run, codes};
+use crate::validation;
+
+/// Goes from one activity to another with these arguments; expects these warnings.
+#[track_caller]
+fn check(from: &str, to: &str, arguments: Value, expected: &[&str]) -> Vec<String> {
+    let run = if from.is_empty() { Run::new() } else { Run::at(from) };
+    let mut arguments = arguments;
+    arguments["activity_id"] = to.into();
+    let reply = run.call("next_activity", arguments.clone());
+    assert_eq!(codes(&reply), expected, "{from} → {to} {arguments}: {:#?}", reply.warnings);
+    reply.warnings.into_iter().map(|warning| warning.message).collect()
+}
+
+fn manifest(ids: &[&str]) -> Value {
+    let entries: Vec<Value> = ids.iter().map(|id| json!({"step_id": id, "output": "done"})).collect();
+    json!({ "step_manifest": entries })
+}
+
+fn with(mut left: Value, right: Value) -> Value {
+    left.as_object_mut().unwrap().extend(right.as_object().unwrap().clone());
+    left
+}
+
+/// All required steps of `plan`.
+fn plan() -> Value {
+    manifest(&["think", "confirm", "timed", "standing", "each"])
+}
+
+#[test]
+fn first_activity_and_transitions() {
+    check("", "plan", json!({}), &[]);
+    let texts = check("", "review", json!({}), &["W_FIRST_ACTIVITY"]);
+    assert!(texts[0].contains("`plan`") && texts[0].contains("`review`"));
+    check("plan", "review", plan(), &[]);
+    check("plan", "plan", plan(), &[]);
+    check("plan", "__terminal__", plan(), &[]);
+    let texts = check("plan", "ship", plan(), &["W_TRANSITION"]);
+    assert!(texts[0].contains("`review`, `steps`, `complete`, `plan`"), "{}", texts[0]);
+    check("review", "ship", manifest(&["look"]), &[]);
+    check("review", "plan", manifest(&["look"]), &[]);
+    // a last activity leads to itself and to the end
+    let sent = || manifest(&["send_it"]);
+    check("ship", "ship", sent(), &[]);
+    check("ship", "__terminal__", sent(), &[]);
+    let texts = check("ship", "plan", sent(), &["W_TRANSITION"]);
+    assert!(texts[0].contains("__terminal__"));
+}
+
+#[test]
+fn version_drift_warns_on_every_call() {
+    let run = Run::at("plan");
+    run.ws.change(&run.index, |session| session.workflow_version = "0.9.0".to_owned());
+    for (tool, arguments) in [
+        ("get_workflow", json!({})),
+        ("get_workflow_status", json!({})),
+        ("inspect_session", json!({})),
+        ("get_activity", json!({"context_tokens": 100_000})),
+        ("yield_checkpoint", json!({"checkpoint_id": "confirm"})),
+        ("present_checkpoint", json!({})),
+        ("respond_checkpoint", json!({"option_id": "go"})),
+        ("resume_checkpoint", json!({})),
+        ("get_trace", json!({})),
+        ("record_usage", json!({"activity": "plan", "usage": {}, "basis": "delta"})),
+    ] {
+        let reply = run.call(tool, arguments);
+        let drift: Vec<_> = reply.warnings.iter().filter(|warning| warning.code == "W_VERSION_DRIFT").collect();
+        assert_eq!(drift.len(), 1, "{tool}");
+        assert!(drift[0].message.contains("0.9.0") && drift[0].message.contains("1.0.0"), "{tool}");
+    }
+    let reply = run.call("next_activity", with(json!({"activity_id": "ship", "transition_condition": "x"}), plan()));
+    assert_eq!(codes(&reply), ["W_TRANSITION", "W_VERSION_DRIFT"], "in the order of the table");
+    let reply = run.ws.call("start_session", json!({"planning_slug": "2026-07-13-alpha"}));
+    assert_eq!(codes(&reply), ["W_VERSION_DRIFT"]);
+    assert_eq!(run.session().workflow_version, "0.9.0");
+}
+
+#[test]
+fn claimed_conditions_are_compared_character_by_character() {
+    let claim = |text: &str| with(plan(), json!({"transition_condition": text}));
+    check("plan", "review", claim("is_ready == true"), &[]);
+    check("plan", "review", claim("is_ready==true"), &["W_CONDITION_MISMATCH"]);
+    let texts = check("plan", "review", claim(""), &["W_CONDITION_MISSING"]);
+    assert!(texts[0].contains("is_ready == true"));
+    check("plan", "review", claim("default"), &["W_CONDITION_MISSING"]);
+    check("plan", "complete", claim("default"), &[]);
+    check("plan", "complete", claim(""), &[]);
+    check("plan", "complete", claim("is_ready == true"), &["W_CONDITION_ON_DEFAULT"]);
+    check("plan", "plan", claim("checkpoint:confirm:again"), &[]);
+    check("plan", "plan", claim(""), &[]);
+    check("plan", "plan", claim("again"), &["W_CONDITION_MISMATCH"]);
+    // several entries for one target: any agreement is enough
+    let looked = |text: &str| with(manifest(&["look"]), json!({"transition_condition": text}));
+    check("review", "ship", looked("is_ready == true"), &[]);
+    check("review", "plan", looked("default"), &[]);
+    // a condition-less entry that is not the default one
+    let round = |text: &str| with(manifest(&["round"]), json!({"transition_condition": text}));
+    check("spin", "spin", round("default"), &[]);
+    check("spin", "spin", round("x"), &["W_CONDITION_MISMATCH"]);
+}
+
+#[test]
+fn trap_03_14_21_an_absent_claim_is_not_checked_and_an_empty_one_is() {
+    check("plan", "review", plan(), &[]);
+    check("plan", "review", with(plan(), json!({"transition_condition": ""})), &["W_CONDITION_MISSING"]);
+}
+
+#[test]
+fn trap_03_14_22_declared_text_has_no_parentheses_and_presence_no_value() {
+    let claim = |text: &str| with(manifest(&["s1", "s2", "s3", "s4", "each"]), json!({"transition_condition": text}));
+    let declared = "is_ready == true AND chosen_name == \"two\" OR item_count == 3";
+    check("steps", "ship", claim(declared), &["W_NO_FETCH"]);
+    check("steps", "ship", claim(&format!("({declared})")), &["W_CONDITION_MISMATCH", "W_NO_FETCH"]);
+    for text in ["chosen_name exists", "chosen_name exists undefined"] {
+        check("plan", "steps", with(plan(), json!({ "transition_condition": text })), &[]);
+    }
+}
+
+#[test]
+fn step_manifests_are_complete_known_ordered_and_say_something() {
+    check("plan", "review", json!({}), &["W_MANIFEST_ABSENT"]);
+    let texts = check("plan", "review", manifest(&["think", "timed", "standing"]), &["W_STEPS_MISSING"]);
+    assert!(texts[0].contains("`confirm`, `each`"), "{}", texts[0]);
+    // a structured condition and an inline gate make a step optional, and both may be reported
+    check("plan", "review", manifest(&["think", "confirm", "timed", "maybe", "inline", "standing", "each"]), &[]);
+    let texts = check("review", "ship", manifest(&["look", "guess", "guess"]), &["W_STEPS_UNEXPECTED"]);
+    assert!(texts[0].ends_with("`guess`"), "{}", texts[0]);
+    let blank = json!({"step_manifest": [{"step_id": "look", "output": " \n"}]});
+    check("review", "ship", blank, &["W_STEP_EMPTY_OUTPUT"]);
+    check("review", "ship", json!({"step_manifest": [{"step_id": "look", "output": {}}]}), &["W_STEP_EMPTY_OUTPUT"]);
+    check("review", "ship", json!({"step_manifest": []}), &["W_STEPS_MISSING"]);
+    let odd = json!({"step_manifest": [{"step_id": "guess", "output": ""}]});
+    check("review", "ship", odd, &["W_STEPS_MISSING", "W_STEPS_UNEXPECTED", "W_STEP_EMPTY_OUTPUT"]);
+}
+
+#[test]
+fn trap_03_14_23_the_order_is_relative() {
+    let run = Run::at("steps");
+    let reply = run.call(
+        "next_activity",
+        with(json!({"activity_id": "ship"}), manifest(&["s1", "gated_loop", "each", "gated_loop"])),
+    );
+    let order: Vec<&str> = reply
+        .warnings
+        .iter()
+        .filter(|warning| warning.code == "W_STEP_ORDER")
+        .map(|warning| warning.message.as_str())
+        .collect();
+    assert_eq!(order.len(), 1);
+    assert!(order[0].contains("`each` is reported after `gated_loop`"), "{}", order[0]);
+}
+
+#[test]
+fn trap_03_14_24_an_ungated_loop_is_required_and_its_body_never() {
+    let texts =
+        check("steps", "ship", manifest(&["s1", "s2", "s3", "s4", "b1", "b1"]), &["W_STEPS_MISSING", "W_NO_FETCH"]);
+    assert!(texts[0].ends_with("`each`"), "{}", texts[0]);
+}
+
+#[test]
+fn a_manifest_of_a_lost_activity_cannot_be_checked() {
+    let run = Run::at("plan");
+    run.ws.change(&run.index, |session| session.current_activity = "removed".to_owned());
+    let reply = run.call("next_activity", with(json!({"activity_id": "review"}), plan()));
+    assert_eq!(codes(&reply), ["W_MANIFEST_UNCHECKABLE"]);
+    run.ws.change(&run.index, |session| session.current_activity = "removed".to_owned());
+    assert_eq!(codes(&run.go("review")), ["W_MANIFEST_ABSENT"]);
+}
+
+/// Delivers by a call, reports these steps, and says which of them count as never delivered.
+#[track_caller]
+fn undelivered(run: &Run, steps: &[&str]) -> Vec<String> {
+    let activity = run.activity("steps");
+    let entries: Vec<validation::ManifestEntry<'_>> =
+        steps.iter().map(|step| validation::ManifestEntry { step, output: "done" }).collect();
+    let warning = validation::no_fetch(&run.ws.corpus, &run.session(), &activity, &entries);
+    let listed = warning.map(|warning| warning.message).unwrap_or_default();
+    steps.iter().filter(|step| listed.contains(&format!("`{step}`"))).map(|step| (*step).to_owned()).collect()
+}
+
+fn fetch(run: &Run, step: &str, agent: &str) {
+    run.call("get_technique", json!({"step_id": step, "agent_id": agent}));
+}
+
+#[test]
+fn a_delivery_of_the_same_file_covers_a_step() {
+    let run = Run::at("steps");
+    let all = ["s1", "s3", "s4", "s5", "b2"];
+    assert_eq!(undelivered(&run, &all), ["s3", "s4", "s5", "b2"], "an action needs no technique");
+    fetch(&run, "s3", "somebody");
+    assert_eq!(undelivered(&run, &all), ["s5", "b2"], "one file for two steps, whoever received it");
+    fetch(&run, "b2", "another");
+    assert_eq!(undelivered(&run, &all), ["s5"]);
+    // what get_activity inlines counts too
+    let run = Run::at("steps");
+    run.call("get_activity", json!({"context_tokens": 200_000, "agent_id": "w"}));
+    assert_eq!(undelivered(&run, &all), ["s5"], "a gated step is not inlined");
+}
+
+#[test]
+fn trap_03_14_25_a_delivery_counts_for_its_visit() {
+    let run = Run::at("steps");
+    fetch(&run, "s3", "w");
+    run.go("steps");
+    assert_eq!(undelivered(&run, &["s3"]), [""; 0], "a plain re-entry is the same visit");
+    run.go("ship");
+    run.go("steps");
+    assert_eq!(undelivered(&run, &["s3"]), ["s3"]);
+    // an unchanged answer is a delivery
+    run.ws.change(&run.index, |session| session.context_mode = Some(crate::state::ContextMode::Persistent));
+    fetch(&run, "s3", "w");
+    assert!(run.events("technique_fetched").last().unwrap().data_text("delivery") == Some("unchanged"));
+    assert_eq!(undelivered(&run, &["s3"]), [""; 0]);
+}
+
+/// `greet` is both `techniques/greet.md` and `techniques/steps/greet.md`; bound in activity `steps` it is the latter.
+#[test]
+fn trap_03_14_26_the_group_form_covers_the_bare_one() {
+    for (recorded, covered) in [("steps::greet", true), ("greet", false), ("walk::steps::greet", true)] {
+        let run = Run::at("steps");
+        run.ws.change(&run.index, |session| {
+            let event = crate::state::Event::new("technique_fetched")
+                .with_activity("steps")
+                .with_data("techniqueId", recorded)
+                .with_data("agentId", "w");
+            session.record(event, crate::Timestamp(0));
+        });
+        assert_eq!(undelivered(&run, &["s5"]).is_empty(), covered, "{recorded}");
+    }
+}
+
+#[test]
+fn activity_manifests() {
+    let report = |entries: Value| with(manifest(&["look"]), json!({ "activity_manifest": entries }));
+    check("review", "ship", report(json!([])), &["W_ACTIVITY_MANIFEST_EMPTY"]);
+    let entry = |id: &str, outcome: &str, condition: &str| json!([{"activity_id": id, "outcome": outcome, "transition_condition": condition}]);
+    check("review", "ship", report(entry("plan", "done", "is_ready == true")), &[]);
+    check("review", "ship", report(entry("plan", "done", "default")), &[]);
+    check("review", "ship", report(entry("plan", "done", "")), &[]);
+    check("review", "ship", report(entry("ship", "done", "anything")), &[]);
+    check("review", "ship", report(entry("plan", "done", "whatever")), &["W_ACTIVITY_CONDITION"]);
+    check("review", "ship", report(entry("nowhere", " ", "x")), &["W_ACTIVITY_UNKNOWN", "W_OUTCOME_EMPTY"]);
+}
+
+#[test]
+fn variables_of_another_type_are_stored_and_warned_about() {
+    let change = |value: Value| with(plan(), json!({"variables_changed": value}));
+    check("plan", "review", change(json!({"is_ready": true, "free": 3})), &[]);
+    check("plan", "review", change(json!({"is_ready": "{later}"})), &[]);
+    for (value, kind) in [(json!("{a}{b}"), "string"), (json!(null), "null"), (json!([1]), "array")] {
+        let texts = check("plan", "review", change(json!({ "is_ready": value })), &["W_VARIABLE_TYPE"]);
+        for part in ["variables_changed", "`is_ready`", kind, "boolean", "stored as written"] {
+            assert!(texts[0].contains(part), "{}", texts[0]);
+        }
+    }
+}
+
+#[test]
+fn artifacts_outside_the_planning_folder() {
+    let report =
+        |path: &str| with(plan(), json!({"artifacts_produced": [{"id": "doc", "name": "doc.md", "path": path}]}));
+    let inside = format!("{}/2026-07-13-alpha/notes/../doc.md", crate::workspace::PLANNING);
+    for path in ["doc.md", "./sub/../doc.md", &inside] {
+        check("plan", "review", report(path), &[]);
+    }
+    let beside = format!("{}/2026-07-13-alphabet/doc.md", crate::workspace::PLANNING);
+    for path in ["/etc/doc.md", "../doc.md", "a/../../doc.md", &beside] {
+        check("plan", "review", report(path), &["W_ARTIFACT_OUTSIDE"]);
+    }
+}
+
+#[test]
+fn files_that_nobody_declared() {
+    let declared = |id: &str, name: &str| crate::state::DeclaredArtifact {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        path: None,
+        extra: serde_json::Map::new(),
+    };
+    let known = [declared("plan_doc", "the-plan.md"), declared("report", "final")];
+    let files = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let matched =
+        ["the-plan.md", "plan_doc.md", "plan_doc", "final.txt", "my-report-2.pdf", "session.json", "README.md", ".x"];
+    assert_eq!(validation::artifacts_undeclared(&files(&matched), &known), None);
+    let stray = validation::artifacts_undeclared(&files(&["the-plan.md", "notes.md"]), &known).unwrap();
+    assert_eq!(stray.code, "W_ARTIFACT_UNDECLARED");
+    assert!(stray.message.contains("`notes.md`") && stray.message.contains("artifacts_produced"));
+}
