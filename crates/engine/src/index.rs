@@ -20,9 +20,10 @@ pub fn derive(signer: &dyn Signer, place: &str) -> String {
 }
 
 /// An index for a new session at a place; while another session holds the derived one, `:#1`, `:#2` … are appended to
-/// the place.
-pub(crate) fn mint(env: &Environment<'_>, workset: &Workset, place: &str) -> String {
-    mint_free(env.signer, place, &|index| env.registry.is_taken(index) || holds(workset, index))
+/// the place. What is in `freed` was held by a session that this call replaces.
+pub(crate) fn mint(env: &Environment<'_>, workset: &Workset, freed: &[String], place: &str) -> String {
+    let is_freed = |index: &str| freed.iter().any(|freed| freed == index);
+    mint_free(env.signer, place, &|index| holds(workset, index) || (env.registry.is_taken(index) && !is_freed(index)))
 }
 
 /// [`mint`] with the question whether an index is taken; gives up avoiding after so many tries as there can be live

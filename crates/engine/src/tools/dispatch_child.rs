@@ -130,7 +130,7 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
                  folder of its own call start_session with parent_planning_slug.",
             );
         }
-        return embed(call, &params, &workflow, repo.as_deref(), 0);
+        return embed(call, &params, &workflow, repo.as_deref(), &Place::Own);
     }
     let target = call.workset.families.get(1).ok_or_else(no_folder)?;
     if let Some(occupant) = &target.root {
@@ -142,18 +142,40 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     } else {
         slug::check_new(&target.folder.slug)?;
     }
-    promote(call)?;
-    embed(call, &params, &workflow, repo.as_deref(), 1)
+    let place = promote(call)?;
+    embed(call, &params, &workflow, repo.as_deref(), &place)
 }
 
-/// Moves the transient parent to the planning folder; an occupant is set aside.
-fn promote(call: &mut Call<'_>) -> Result<(), Refusal> {
+/// Where the parent is when it gets the child.
+enum Place {
+    /// In the folder it was found in.
+    Own,
+    /// In the folder it was promoted to, in which these indexes have become free.
+    Promoted(Vec<String>),
+}
+
+impl Place {
+    fn freed(&self) -> &[String] {
+        match self {
+            Self::Own => &[],
+            Self::Promoted(freed) => freed,
+        }
+    }
+
+    fn family(&self) -> usize {
+        usize::from(matches!(self, Self::Promoted(_)))
+    }
+}
+
+/// Moves the transient parent to the planning folder; an occupant is set aside, and its indexes can be given again.
+fn promote(call: &mut Call<'_>) -> Result<Place, Refusal> {
     let [from, to, ..] = call.workset.families.as_mut_slice() else { return Err(no_folder()) };
     let mut root = from.root.take().ok_or_else(no_folder)?;
     root.planning_folder_path = Some(to.folder.path.clone());
-    to.replaced = to.root.is_some();
-    to.root = Some(root);
-    Ok(())
+    let occupant = to.root.replace(root);
+    to.replaced = occupant.is_some();
+    let freed = occupant.iter().flat_map(Session::walk).map(|(_, session)| session.session_index.clone());
+    Ok(Place::Promoted(freed.collect()))
 }
 
 /// Appends the child to the addressed session, which is in this family now.
@@ -162,9 +184,10 @@ fn embed(
     params: &Params,
     workflow: &Arc<Workflow>,
     repo: Option<&str>,
-    family: usize,
+    place: &Place,
 ) -> Result<Reply, Refusal> {
     let env = call.env;
+    let family = place.family();
     let parent_path = call.workset.path.clone();
     let (folder, child_path) = {
         let Family { folder, root, .. } = call.workset.families.get(family).ok_or_else(no_folder)?;
@@ -173,7 +196,7 @@ fn embed(
         path.0.push(parent.triggered_workflows.len());
         (folder.clone(), path)
     };
-    let session_index = index::mint(env, call.workset, &index::place(&folder.path, &child_path));
+    let session_index = index::mint(env, call.workset, place.freed(), &index::place(&folder.path, &child_path));
     let parent = parent_at(call, family, &parent_path)?;
     if let Some(repo) = repo {
         repo::bind(parent, repo)?;
@@ -193,7 +216,7 @@ fn embed(
     );
     lineage::link(parent, &child, Some(child.clone()), env.now);
     parent.advance(env.now);
-    Ok(answer(&session_index, workflow, &folder, family == 1))
+    Ok(answer(&session_index, workflow, &folder, matches!(place, Place::Promoted(_))))
 }
 
 fn parent_at<'a>(call: &'a mut Call<'_>, family: usize, path: &StatePath) -> Result<&'a mut Session, Refusal> {

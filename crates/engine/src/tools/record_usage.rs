@@ -147,7 +147,7 @@ fn answer(session: &Session, activity: &str, count: usize) -> Reply {
     members.insert("usage_events".to_owned(), count.into());
     members.insert(
         "message".to_owned(),
-        format!("Usage of activity '{activity}' is recorded; the session has {count} rows.").into(),
+        format!("Usage of activity '{activity}' is recorded. Rows of this session so far: {count}.").into(),
     );
     Reply::json(&session.session_index, members)
 }

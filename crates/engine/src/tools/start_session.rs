@@ -223,7 +223,7 @@ fn open(call: &mut Call<'_>, params: &Params) -> Result<Opened, Refusal> {
         None => parent.and_then(|parent| parent.repo.clone()),
     };
     let inherited = parent.and_then(|parent| parent.variables.get("user_request")).and_then(Value::as_str);
-    let session_index = index::mint(env, call.workset, &folder.path);
+    let session_index = index::mint(env, call.workset, &[], &folder.path);
     let session = Session::fresh(
         FreshSession {
             workflow: &workflow,

@@ -172,6 +172,22 @@ fn an_occupied_slug_can_be_replaced() {
     assert_eq!(workspace.json("start_session", json!({"planning_slug": "p"}))["session_index"], parent);
 }
 
+/// As in the original, the child of a replacement has the index of the one that was replaced.
+#[test]
+fn a_replacement_gives_the_child_index_again() {
+    let workspace = Workspace::new();
+    let arguments = |parent: &str| {
+        json!({"session_index": parent, "workflow_id": "mini", "planning_slug": "p",
+                                          "on_existing": "replace"})
+    };
+    let first = workspace.json("dispatch_child", arguments(&transient(&workspace)));
+    let index = text(&first["session_index"]);
+    workspace.call("next_activity", json!({"session_index": index, "activity_id": "plan"}));
+    let second = workspace.json("dispatch_child", arguments(&transient(&workspace)));
+    assert_eq!(second, first);
+    assert_eq!(workspace.session(&index).current_activity, "", "an empty session");
+}
+
 /// The parent waits at a gate; its child does not.
 #[test]
 fn trap_03_14_30_a_blocked_parent_leaves_its_child_free() {
