@@ -19,6 +19,8 @@ pub(crate) struct Plan {
     pub(crate) second: Option<(Place, Role)>,
     /// Index that the first must hold.
     pub(crate) index: Option<String>,
+    /// There was a session in the first when it was looked up.
+    pub(crate) existing: bool,
     /// Folders made for this call, removed again when nothing is written there.
     pub(crate) created: Vec<Place>,
     pub(crate) warnings: Vec<Warning>,
@@ -42,27 +44,35 @@ impl FileStore {
         match target {
             Target::Nothing => Err(Refusal::new("INTERNAL_INVALID_STATE", "a call without session has no folder")),
             Target::Session { index, parent } => {
-                let first = self.settle(view, self.locate(view, index)?);
-                let second = if *parent { self.parent_of(view, &first, Some(index)) } else { None };
-                Ok(Plan { first, second, index: Some(index.clone()), created: Vec::new(), warnings: Vec::new() })
+                let mut plan = self.plan_index(view, index)?;
+                if *parent {
+                    plan.second = self.parent_of(view, &plan.first, Some(index));
+                }
+                Ok(plan)
             }
             Target::Slug { slug, minted, transient, parent } => {
                 self.plan_slug(view, slug, (*minted, *transient), parent.as_deref())
             }
             Target::Dispatch { index, slug, fallback } => {
-                let first = self.settle(view, self.locate(view, index)?);
-                let mut plan =
-                    Plan { first, second: None, index: Some(index.clone()), created: Vec::new(), warnings: Vec::new() };
-                let is_root = self
-                    .memory
-                    .summary(&self.disk, &plan.first.path)
-                    .is_ok_and(|summary| summary.root() == Some(index.as_str()));
-                if plan.first.transient && is_root {
+                let mut plan = self.plan_index(view, index)?;
+                let summary = self.memory.summary(&self.disk, &plan.first.path);
+                if plan.first.transient && summary.is_ok_and(|summary| summary.root() == Some(index.as_str())) {
                     self.plan_promotion(view, &mut plan, slug.as_deref(), fallback)?;
                 }
                 Ok(plan)
             }
         }
+    }
+
+    fn plan_index(&self, view: &View, index: &str) -> Result<Plan, Refusal> {
+        Ok(Plan {
+            first: self.settle(view, self.locate(view, index)?),
+            second: None,
+            index: Some(index.to_owned()),
+            existing: true,
+            created: Vec::new(),
+            warnings: Vec::new(),
+        })
     }
 
     /// The place of a session, once what an interrupted promotion left is gone.
@@ -114,7 +124,7 @@ impl FileStore {
                     }
                     None => self.parent_of(view, &first, None),
                 };
-                Ok(Plan { first, second, index: None, created: Vec::new(), warnings })
+                Ok(Plan { first, second, index: None, existing: true, created: Vec::new(), warnings })
             }
             Named::Legacy(place) => Err(refusals::migration_required(&place.text)),
             Named::SealAlone(place) => Err(refusals::seal_left_alone(&place)),
@@ -126,7 +136,7 @@ impl FileStore {
                 let second = asked.transpose()?.map(|place| (place, Role::Parent { asked: true }));
                 let (first, created) = self.make_folder(view, name, transient, &walk)?;
                 let created = if created { vec![first.clone()] } else { Vec::new() };
-                Ok(Plan { first, second, index: None, created, warnings: Vec::new() })
+                Ok(Plan { first, second, index: None, existing: false, created, warnings: Vec::new() })
             }
         }
     }

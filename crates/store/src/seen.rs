@@ -10,7 +10,7 @@ use workflow_engine::state::is_session_index;
 
 use crate::fs::Disk;
 
-/// What was last seen of a session.
+/// What was last seen of a session: its newest commit, so that a restored pair warns until it is written again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
     /// Sum of `seq` over the root and everything embedded, at the newest commit.

@@ -109,6 +109,7 @@ impl FileStore {
         let mut warnings = plan.warnings.clone();
         let path = match (&plan.index, &first.before) {
             (None, None) if is_seal_alone(&first.pair) => return Err(refusals::seal_left_alone(&plan.first)),
+            (None, None) if plan.existing => return Ok(None),
             (None, _) => StatePath::default(),
             (Some(index), before) => {
                 let position = match before {

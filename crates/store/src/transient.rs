@@ -138,6 +138,10 @@ impl FileStore {
         let Some(held) = hold_all(&self.disk, &self.queues, &[place], self.patience())? else { return Ok(one) };
         match self.open_held(view, place) {
             Err(refusal) => one.kept_because = Some(refusal.text()),
+            // What an interrupted promotion has begun to remove.
+            Ok(None) if remove && moved_note(view, &place.slug).is_some_and(|note| self.disk.is_there(&note)) => {
+                one.removed = self.remove_session(place).is_ok();
+            }
             Ok(None) => one.kept_because = Some("it holds no session".to_owned()),
             Ok(Some(opened)) => {
                 one.session_index = Some(opened.root.session_index.clone());

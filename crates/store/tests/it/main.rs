@@ -1,5 +1,7 @@
 //! The store on a real disk, and on one that fails.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "functions that tests call may do what tests may")]
+
 mod crash;
 mod faults;
 mod hazards;

@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    process::Command,
+    process::{Command, Stdio},
     sync::atomic::{AtomicU64, Ordering},
     thread,
 };
@@ -12,7 +12,7 @@ use workflow_store::{FileStore, Options, SessionStore as _};
 
 use crate::support::*;
 
-const WRITES: u64 = 40;
+const WRITES: u64 = 25;
 
 #[test]
 fn hazard_h05_threads_lose_no_write() {
@@ -41,19 +41,20 @@ fn hazard_h05_threads_lose_no_write() {
 fn hazard_h05_processes_lose_no_write() {
     let bench = Bench::new();
     let index = start(&bench.store(), "two").unwrap();
-    let writers: Vec<_> = (0..3)
+    let mut writers: Vec<_> = (0..3)
         .map(|_| {
             Command::new(env::current_exe().unwrap())
-                .args(["--exact", "race::writer_process", "--nocapture"])
+                .args(["--exact", "race::writer_process"])
                 .env("STORE_TEST_WORKSPACE", &bench.options.workspace)
                 .env("STORE_TEST_STATE", &bench.options.state_dir)
                 .env("STORE_TEST_INDEX", &index)
-                .output()
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap()
         })
-        .map(|output| thread::spawn(move || output.unwrap().status.success()))
         .collect();
-    for writer in writers {
-        assert!(writer.join().unwrap());
+    for writer in &mut writers {
+        assert!(writer.wait().unwrap().success());
     }
     assert_eq!(read(&bench.store(), &index).unwrap().seq, 3 * WRITES);
 }

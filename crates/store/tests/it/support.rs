@@ -118,7 +118,7 @@ pub(crate) fn warnings(store: &FileStore, index: &str) -> Vec<&'static str> {
 }
 
 /// Embeds a child below a session, as `dispatch_child` does.
-pub(crate) fn embed(root: &mut Session, child: Session) -> StatePath {
+pub(crate) fn embed(root: &mut Session, child: &Session) -> StatePath {
     let mut value = root.to_json();
     let references = value["triggeredWorkflows"].as_array_mut().unwrap();
     references.push(json!({
@@ -134,6 +134,9 @@ pub(crate) fn copy_dir(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
+        if !entry.file_type().unwrap().is_file() {
+            continue;
+        }
         fs::write(to.join(entry.file_name()), fs::read(entry.path()).unwrap()).unwrap();
     }
 }

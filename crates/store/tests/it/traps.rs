@@ -43,7 +43,7 @@ fn trap_03_14_02_an_embedded_index_keeps_the_place_of_its_creation() {
                 let session = workset.session_mut().unwrap();
                 let path = StatePath(vec![session.triggered_workflows.len()]);
                 child = index::derive(store, &index::place(&folder, &path));
-                embed(session, crate::support::session(&child, "child"));
+                embed(session, &crate::support::session(&child, "child"));
                 session.advance(NOW);
                 Ok(reply())
             })
