@@ -425,6 +425,11 @@ impl Disk {
     }
 }
 
+/// Takes a lock if it is free.
+pub(crate) fn try_lock(file: &mut dyn OpenFile, sharing: Sharing) -> io::Result<bool> {
+    uninterrupted(|| file.try_lock(sharing))
+}
+
 /// Writes all bytes, however few go at a time.
 pub(crate) fn write_all(file: &mut dyn OpenFile, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {

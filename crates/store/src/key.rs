@@ -13,7 +13,7 @@ use subtle::ConstantTimeEq as _;
 use workflow_engine::Refusal;
 use zeroize::Zeroizing;
 
-use crate::fs::{Disk, Kind, Open, Sharing, Stat, is_missing, is_own, staging};
+use crate::fs::{Disk, Kind, Open, Sharing, Stat, is_missing, is_own, staging, try_lock};
 
 const LENGTH: usize = 32;
 const FILE: &str = "secret";
@@ -205,7 +205,7 @@ fn rename_unless_there(disk: &Disk, staged: &Path, path: &Path) -> io::Result<()
     let lock_path = path.with_file_name("secret.lock");
     let mut lock = disk.open(&lock_path, Open::Lock)?;
     let deadline = Instant::now() + Duration::from_secs(10);
-    while !lock.try_lock(Sharing::Exclusive)? {
+    while !try_lock(lock.as_mut(), Sharing::Exclusive)? {
         if Instant::now() >= deadline {
             return Err(io::ErrorKind::TimedOut.into());
         }

@@ -12,7 +12,7 @@ use std::{
 use workflow_engine::Refusal;
 
 use crate::{
-    fs::{Disk, Kind, Open, OpenFile, Sharing, is_missing},
+    fs::{Disk, Kind, Open, OpenFile, Sharing, is_missing, try_lock},
     layout::{LOCK, Place},
     refusals,
 };
@@ -174,10 +174,9 @@ fn lock_file(
             Err(error) => return Err(failed(error)),
         };
         loop {
-            match file.try_lock(sharing) {
+            match try_lock(file.as_mut(), sharing) {
                 Ok(true) => break,
                 Ok(false) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(failed(error)),
             }
             if Instant::now() >= patience.until {

@@ -16,7 +16,7 @@ use std::{
 use serde_json::{Value, json};
 use workflow_engine::{TraceSlice, state::is_session_index};
 
-use crate::fs::{Disk, Open, OpenFile, Sharing, write_all};
+use crate::fs::{Disk, Open, OpenFile, Sharing, try_lock, write_all};
 
 const LOCK: &str = ".lock";
 const DROPPED: &[u8] = b"{\"dropped\":";
@@ -145,7 +145,7 @@ fn file(state: &Path, index: &str) -> Option<PathBuf> {
 fn hold(disk: &Disk, dir: &Path, sharing: Sharing) -> io::Result<Box<dyn OpenFile>> {
     let mut lock = disk.open(&dir.join(LOCK), Open::Lock)?;
     let until = Instant::now() + PATIENCE;
-    while !lock.try_lock(sharing)? {
+    while !try_lock(lock.as_mut(), sharing)? {
         if Instant::now() >= until {
             return Err(io::ErrorKind::TimedOut.into());
         }
