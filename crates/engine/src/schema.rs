@@ -3,6 +3,9 @@
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
+/// What a session index looks like (spec 03 §1.3).
+const SESSION_INDEX: &str = "^[A-Z2-7]{6}$";
+
 /// The input schema of a parameter struct.
 ///
 /// `type: object` at the root, subschemas inlined, optional parameters merely not required (no union with `null`), plain
@@ -18,7 +21,10 @@ pub(crate) fn input_schema<T: JsonSchema>() -> Value {
         root.remove("description");
         root.remove("$defs");
         root.insert("type".to_owned(), "object".into());
-        root.entry("properties").or_insert_with(|| json!({}));
+        let properties = root.entry("properties").or_insert_with(|| json!({}));
+        if let Some(Value::Object(index)) = properties.get_mut("session_index") {
+            index.insert("pattern".to_owned(), SESSION_INDEX.into());
+        }
         root.insert("additionalProperties".to_owned(), false.into());
     }
     schema
@@ -153,6 +159,13 @@ mod tests {
         /// Its id.
         #[schemars(length(min = 1))]
         id: String,
+    }
+
+    #[test]
+    fn every_session_index_has_its_pattern() {
+        let indexes = TOOLS.iter().filter_map(|tool| (tool.schema)().pointer("/properties/session_index").cloned());
+        let patterns: Vec<Value> = indexes.map(|index| index["pattern"].clone()).collect();
+        assert!(patterns.len() > 10 && patterns.iter().all(|pattern| pattern == SESSION_INDEX), "{patterns:?}");
     }
 
     #[test]

@@ -7,7 +7,8 @@ use crate::Timestamp;
 
 /// Yields and answers with these arguments after some milliseconds; expects this refusal and a closed gate, or success.
 #[track_caller]
-fn check(checkpoint: &str, waited: i64, answer: serde_json::Value, code: Option<&str>) {
+fn check(checkpoint: &str, waited: i64, answer: impl Into<serde_json::Value>, code: Option<&str>) {
+    let answer = answer.into();
     let run = Run::patient("plan");
     assert_eq!(run.stop(checkpoint), "yielded");
     // the call itself takes a second

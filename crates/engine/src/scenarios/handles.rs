@@ -100,8 +100,11 @@ fn addresses_agree_or_are_refused() {
         let mut code = |session: Option<&str>, handle: Option<&str>| {
             arguments.as_object_mut().unwrap().shift_remove("session_index");
             arguments.as_object_mut().unwrap().shift_remove("checkpoint_handle");
-            session.map(|session| arguments["session_index"] = session.into());
-            handle.map(|handle| arguments["checkpoint_handle"] = handle.into());
+            for (name, value) in [("session_index", session), ("checkpoint_handle", handle)] {
+                if let Some(value) = value {
+                    arguments[name] = value.into();
+                }
+            }
             run.ws.refusal(tool, arguments.clone()).code
         };
         assert_eq!(code(None, None), "CHECKPOINT_ADDRESS_MISSING");

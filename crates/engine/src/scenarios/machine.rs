@@ -78,7 +78,9 @@ impl Move {
         let given = |flag: &Value| *flag == json!(true) || *flag == json!("true");
         match self {
             Self::Answer(option) => declared.contains(option) && elapsed >= 3000,
-            Self::Advance(flag) => given(flag) && active.checkpoint_id == "timed" && elapsed >= 5000,
+            Self::Advance(flag) => {
+                given(flag) && active.adhoc.is_none() && active.checkpoint_id == "timed" && elapsed >= 5000
+            }
             Self::Dismiss(flag) => {
                 given(flag) && active.adhoc.is_none() && ["maybe", "standing"].contains(&active.checkpoint_id.as_str())
             }

@@ -7,9 +7,9 @@ use crate::validation;
 
 /// Goes from one activity to another with these arguments; expects these warnings.
 #[track_caller]
-fn check(from: &str, to: &str, arguments: Value, expected: &[&str]) -> Vec<String> {
+fn check(from: &str, to: &str, arguments: impl Into<Value>, expected: &[&str]) -> Vec<String> {
     let run = if from.is_empty() { Run::new() } else { Run::at(from) };
-    let mut arguments = arguments;
+    let mut arguments = arguments.into();
     arguments["activity_id"] = to.into();
     let reply = run.call("next_activity", arguments.clone());
     assert_eq!(codes(&reply), expected, "{from} → {to} {arguments}: {:#?}", reply.warnings);
@@ -21,8 +21,9 @@ fn manifest(ids: &[&str]) -> Value {
     json!({ "step_manifest": entries })
 }
 
-fn with(mut left: Value, right: Value) -> Value {
-    left.as_object_mut().unwrap().extend(right.as_object().unwrap().clone());
+fn with(mut left: Value, right: impl Into<Value>) -> Value {
+    let Value::Object(right) = right.into() else { panic!("an object") };
+    left.as_object_mut().unwrap().extend(right);
     left
 }
 

@@ -136,7 +136,7 @@ impl ContextMode {
     }
 }
 
-fn name_of<T: PartialEq>(names: &[(&'static str, T)], variant: T) -> &'static str {
+fn name_of<T: Copy + PartialEq>(names: &[(&'static str, T)], variant: T) -> &'static str {
     names.iter().find(|(_, known)| *known == variant).map_or("", |(name, _)| name)
 }
 
@@ -191,7 +191,7 @@ fn read_flat(value: &Value) -> Checked<Box<Session>> {
         history: from.list("history", |value| object(value).map(Event))?,
         triggered_workflows: from.list("triggeredWorkflows", read_child)?,
         parent_session: from.get("parentSession").and(None),
-        snapshot_trimmed: from.read("snapshotTrimmed", |value| one_true(value))?.is_some(),
+        snapshot_trimmed: from.read("snapshotTrimmed", one_true)?.is_some(),
         repo: from.read("repo", text)?,
         context_mode: from.read("contextMode", |value| one_of(value, &CONTEXT_MODES))?,
         delivered_content: from.map("deliveredContent", |value| entries(value, text))?,

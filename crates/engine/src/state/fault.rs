@@ -13,6 +13,27 @@ pub(super) struct Fault {
 /// What a decoding or checking step yields.
 pub(super) type Checked<T = ()> = Result<T, Fault>;
 
+/// One segment of a path: a member or a list position.
+pub(super) struct Segment(String);
+
+impl From<&str> for Segment {
+    fn from(member: &str) -> Self {
+        Self(member.to_owned())
+    }
+}
+
+impl From<&String> for Segment {
+    fn from(member: &String) -> Self {
+        Self(member.clone())
+    }
+}
+
+impl From<usize> for Segment {
+    fn from(position: usize) -> Self {
+        Self(position.to_string())
+    }
+}
+
 impl Fault {
     pub(super) fn new(problem: impl Into<String>) -> Self {
         Self { path: Vec::new(), problem: problem.into() }
@@ -23,8 +44,8 @@ impl Fault {
     }
 
     /// The same, seen from one level further out.
-    pub(super) fn under(mut self, segment: impl ToString) -> Self {
-        self.path.push(segment.to_string());
+    pub(super) fn under(mut self, segment: impl Into<Segment>) -> Self {
+        self.path.push(segment.into().0);
         self
     }
 

@@ -47,7 +47,7 @@ pub struct Session {
     /// Children of both kinds.
     pub triggered_workflows: Vec<ChildReference>,
     /// Snapshot of the parent (own-folder children).
-    pub parent_session: Option<Box<Session>>,
+    pub parent_session: Option<Box<Self>>,
     /// Only inside a snapshot that lost its older ancestors.
     pub snapshot_trimmed: bool,
     /// `owner/name`.

@@ -68,7 +68,7 @@ fn too_deep(bytes: &[u8]) -> Option<usize> {
 
 fn position(bytes: &[u8], offset: usize) -> (usize, usize) {
     let before = &bytes[..offset];
-    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let line = before.split(|byte| *byte == b'\n').count();
     let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
     (line, column)
 }

@@ -62,19 +62,17 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let active = session.active_checkpoint.as_ref().ok_or_else(|| checkpoint::none_active(session))?;
     let index = session.session_index.as_str();
     let handle = handle::of_active(call.env.signer, index, active);
-    let mut members = match &active.adhoc {
-        Some(adhoc) => undeclared(active, adhoc),
-        None => {
-            let workflow = call.workflow()?;
-            let activity = workflow.activity(&active.activity_id);
-            let found = activity.and_then(|activity| activity.checkpoint(&active.checkpoint_id));
-            let (step, declared) = found.ok_or_else(|| super::respond_checkpoint::gone(&workflow, active))?;
-            definition(step, declared)
-        }
-    };
-    if active.adhoc.is_none() {
+    let mut members = if let Some(adhoc) = &active.adhoc {
+        undeclared(active, adhoc)
+    } else {
+        let workflow = call.workflow()?;
+        let activity = workflow.activity(&active.activity_id);
+        let found = activity.and_then(|activity| activity.checkpoint(&active.checkpoint_id));
+        let (step, declared) = found.ok_or_else(|| super::respond_checkpoint::gone(&workflow, active))?;
+        let mut members = definition(step, declared);
         members.insert("instance_id".to_owned(), active.checkpoint_id.as_str().into());
-    }
+        members
+    };
     members.insert("session_index".to_owned(), index.into());
     members.insert("checkpoint_handle".to_owned(), handle.into());
     let elapsed = elapsed_ms(active, call.now());

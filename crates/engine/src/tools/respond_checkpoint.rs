@@ -136,28 +136,19 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
         return again(call, reached, &mode);
     }
     let active = session.active_checkpoint.clone().ok_or_else(|| checkpoint::none_active(session))?;
-    let choice = match &active.adhoc {
-        Some(adhoc) => choose_undeclared(call, &active, adhoc, &mode)?,
-        None => {
-            let workflow = call.workflow()?;
-            let activity = workflow.activity(&active.activity_id);
-            let found = activity.and_then(|activity| activity.checkpoint(&active.checkpoint_id));
-            let (step, declared) = found.ok_or_else(|| gone(&workflow, &active))?;
-            choose(call, &active, step, declared, &mode)?
-        }
+    let choice = if let Some(adhoc) = &active.adhoc {
+        choose_undeclared(call, &active, adhoc, &mode)?
+    } else {
+        let workflow = call.workflow()?;
+        let activity = workflow.activity(&active.activity_id);
+        let found = activity.and_then(|activity| activity.checkpoint(&active.checkpoint_id));
+        let (step, declared) = found.ok_or_else(|| gone(&workflow, &active))?;
+        choose(call, &active, step, declared, &mode)?
     };
     let handle = handle::of_active(call.env.signer, &session.session_index, &active);
-    commit(call, &active, &choice)?;
-    let effect = choice.effect.as_ref().and_then(checkpoint::recorded_effects);
-    let response = CheckpointResponse {
-        option_id: choice.option,
-        responded_at: String::new(),
-        effects: effect,
-        extra: Map::new(),
-    };
-    let answer = checkpoint::answered_effect(&response);
+    let effect = commit(call, &active, &choice)?;
     let index = call.session()?.session_index.clone();
-    Ok(Reply::json(&index, result(&index, &active.checkpoint_id, &response.option_id, answer, handle)))
+    Ok(Reply::json(&index, result(&index, &active.checkpoint_id, &choice.option, effect, handle)))
 }
 
 /// A chosen option, or a dismissal.
@@ -227,8 +218,8 @@ fn shown_long_enough(call: &Call<'_>, active: &ActiveCheckpoint) -> Result<(), R
     if elapsed < required { Err(too_early("CHECKPOINT_TOO_FAST", active, elapsed, required)) } else { Ok(()) }
 }
 
-/// Opens the gate and does what the option says.
-fn commit(call: &mut Call<'_>, active: &ActiveCheckpoint, choice: &Choice) -> Result<(), Refusal> {
+/// Opens the gate and does what the option says; returns the effect as it is answered.
+fn commit(call: &mut Call<'_>, active: &ActiveCheckpoint, choice: &Choice) -> Result<Option<Value>, Refusal> {
     let now = call.now();
     let workflow = call.workflow();
     let activity = active.activity_id.as_str();
@@ -246,6 +237,7 @@ fn commit(call: &mut Call<'_>, active: &ActiveCheckpoint, choice: &Choice) -> Re
         effects: choice.effect.as_ref().and_then(checkpoint::recorded_effects),
         extra: Map::new(),
     };
+    let answered = checkpoint::answered_effect(&response);
     session.checkpoint_responses.insert(checkpoint::key(activity, &active.checkpoint_id), response);
     if let Some(effect) = &choice.effect {
         // an effect comes from the definition, so the definition is there
@@ -263,7 +255,7 @@ fn commit(call: &mut Call<'_>, active: &ActiveCheckpoint, choice: &Choice) -> Re
     }
     session.advance(now);
     call.warnings.append(&mut warnings);
-    Ok(())
+    Ok(answered)
 }
 
 fn result(index: &str, checkpoint: &str, option: &str, effect: Option<Value>, handle: String) -> Map<String, Value> {
