@@ -53,7 +53,8 @@ pub fn apply(
     warnings.append(&mut reply.warnings);
     let drift = addressed(workset).and_then(|session| version_drift(env, session));
     if !tool.annotations.read_only {
-        if tool.retryable && generations(workset) != before {
+        // a parent's write alone is none of the addressed session
+        if tool.retryable && generations(workset).first() != before.first() {
             retry::remember(tool, arguments, workset, &reply);
         }
         let ending = retry::brings_to_an_end(tool, arguments);

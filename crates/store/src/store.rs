@@ -6,12 +6,12 @@ use std::{
 };
 
 use workflow_engine::{
-    Purpose, Refusal, Registry, Reply, Signer, StatePath, Target, TraceLog, TraceSlice, Workset, state::Session,
+    Folder, Purpose, Refusal, Registry, Reply, Signer, StatePath, Target, TraceLog, TraceSlice, Workset, state::Session,
 };
 
 use crate::{
     Options,
-    fs::{Disk, FileSystem, OsFileSystem},
+    fs::{Disk, FileSystem, Kind, OsFileSystem},
     key::{Key, KeyRing},
     layout::{Place, Roots},
     lock::{Patience, Queues, hold_shared},
@@ -251,6 +251,14 @@ impl Registry for FileStore {
             .filter(|opened| opened.root.parent_session.as_ref().is_some_and(|parent| parent.session_index == index))
             .map(|opened| opened.root.session_index)
             .collect()
+    }
+
+    fn files_in(&self, folder: &Folder) -> Vec<String> {
+        let entries = self.disk.list(Path::new(&folder.path)).unwrap_or_default();
+        let files = entries.into_iter().filter(|entry| entry.kind == Kind::File);
+        let mut names: Vec<String> = files.map(|entry| entry.name.to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        names
     }
 }
 

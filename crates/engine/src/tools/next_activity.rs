@@ -187,11 +187,11 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let left = Left::of(call.session()?, &workflow);
     check(call, &params, &workflow, &left)?;
     transit(call, &params, &workflow, &left)?;
+    let mut reply = answer.reply();
     if entered == TERMINAL || entered == COMPLETE {
-        let now = call.now();
-        completion::tell_parent(call.workset, now);
+        reply.traces.extend(completion::tell_parent(call.env, call.workset));
     }
-    Ok(answer.reply())
+    Ok(reply)
 }
 
 /// Whether the worker that is named may take the target too; read before anything changes.
