@@ -23,6 +23,8 @@ mod refusal;
 mod reply;
 mod repo;
 mod retry;
+#[cfg(test)]
+mod scenarios;
 mod schema;
 mod settings;
 pub mod slug;
@@ -38,8 +40,6 @@ mod visit;
 mod workset;
 #[cfg(test)]
 mod workspace;
-#[cfg(test)]
-mod scenarios;
 
 pub use arguments::Arguments;
 pub use call::{Call, apply};
