@@ -113,6 +113,7 @@ pub(crate) enum Command {
     List(command::list::List),
     Show(command::show::Show),
     Session(command::session::Session),
+    Config(command::config::Settings),
 }
 
 #[cfg(test)]

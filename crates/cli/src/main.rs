@@ -31,5 +31,6 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::List(list) => list.run(&config),
         Command::Show(show) => show.run(&config),
         Command::Session(session) => session.run(&config),
+        Command::Config(settings) => settings.run(&config),
     }
 }

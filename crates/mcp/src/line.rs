@@ -222,14 +222,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_decoded(line: &str, expected: Decoded) {
-        assert_eq!(decode(line.as_bytes()), expected, "{line}");
+    fn check_decoded(line: &str, expected: &Value) {
+        assert_eq!(decode(line.as_bytes()), Decoded::Value(expected.clone()), "{line}");
     }
 
     #[test]
     fn lines_are_decoded() {
-        check_decoded(r#"{"a":[1,"\ud83d\ude00"]}"#, Decoded::Value(json!({"a": [1, "😀"]})));
-        check_decoded("\u{FEFF}[]", Decoded::Value(json!([])));
+        check_decoded(r#"{"a":[1,"\ud83d\ude00"]}"#, &json!({"a": [1, "😀"]}));
+        check_decoded("\u{FEFF}[]", &json!([]));
         assert!(matches!(decode(b"{nope"), Decoded::Malformed(_)));
         assert!(matches!(decode(b"\xff"), Decoded::Malformed(reason) if reason.contains("byte 1")));
         assert!(matches!(decode(b"1 2"), Decoded::Malformed(_)));

@@ -41,11 +41,11 @@ impl Randomness for SystemRandomness {
         let mut bytes = [0_u8; 16];
         if getrandom::fill(&mut bytes).is_err() {
             // Identifiers need to differ, not to be secret.
-            bytes = SystemClock.now().0.unsigned_abs().to_be_bytes().repeat(2).try_into().unwrap_or_default();
+            bytes = u128::from(SystemClock.now().0.unsigned_abs()).to_be_bytes();
         }
         bytes[6] = bytes[6] & 0x0F | 0x40;
         bytes[8] = bytes[8] & 0x3F | 0x80;
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = format!("{:032x}", u128::from_be_bytes(bytes));
         format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
     }
 }
@@ -374,4 +374,19 @@ fn internal(name: &str) -> Refusal {
 
 fn milliseconds(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_uuids_of_version_4() {
+        let (one, two) = (SystemRandomness.uuid(), SystemRandomness.uuid());
+        assert_ne!(one, two);
+        let parts: Vec<usize> = one.split('-').map(str::len).collect();
+        assert_eq!(parts, [8, 4, 4, 4, 12]);
+        assert_eq!(&one[14..15], "4");
+        assert!(matches!(&one[19..20], "8" | "9" | "a" | "b"));
+    }
 }

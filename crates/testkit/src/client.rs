@@ -178,7 +178,8 @@ impl Client {
 
     /// Calls a tool.
     #[track_caller]
-    pub fn call(&mut self, tool: &str, arguments: Value) -> ToolAnswer {
+    pub fn call(&mut self, tool: &str, arguments: impl Into<Value>) -> ToolAnswer {
+        let arguments: Value = arguments.into();
         let result = self.request("tools/call", json!({"name": tool, "arguments": arguments})).result();
         let content = result["content"].as_array().cloned().unwrap_or_default();
         assert_eq!(content.len(), 1, "one text item: {result}");

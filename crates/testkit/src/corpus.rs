@@ -30,8 +30,8 @@ rules:
   activity:
     - Keep it short.
 variables:
-  - { name: mode, type: string, defaultValue: slow }
-  - { name: approved, type: boolean }
+  - { name: walk_mode, type: string, defaultValue: slow }
+  - { name: plan_approved, type: boolean }
 ",
     ),
     (
@@ -49,11 +49,11 @@ steps:
     id: confirm
     message: Shall we go on?
     options:
-      - { id: go, label: Go on, effect: { setVariable: { approved: true } } }
-      - { id: stop, label: Stop, effect: { setVariable: { approved: false } } }
+      - { id: go, label: Go on, effect: { setVariable: { plan_approved: true } } }
+      - { id: stop, label: Stop, effect: { setVariable: { plan_approved: false } } }
 transitions:
   - to: ship
-    condition: { type: simple, variable: approved, operator: '==', value: true }
+    condition: { type: simple, variable: plan_approved, operator: '==', value: true }
   - { to: plan, isDefault: true }
 ",
     ),

@@ -49,7 +49,7 @@ fn walk(dialect: &Dialect) {
     let answer = with(&address, "option_id", "go");
     let first = client.call("respond_checkpoint", answer.clone()).json();
     assert_eq!((&first["resolved"], &first["resolved_option"]), (&json!(true), &json!("go")));
-    assert_eq!(first["effect"]["setVariable"]["approved"], true, "{first}");
+    assert_eq!(first["effect"]["setVariable"]["plan_approved"], true, "{first}");
     let again = client.call("respond_checkpoint", answer).json();
     assert_eq!(again["already_done"], true);
     let resume = if dialect.by_handle {
@@ -63,9 +63,9 @@ fn walk(dialect: &Dialect) {
     let shipped = client.call(
         "next_activity",
         json!({
-            "session_index": index, "activity_id": "ship", "transition_condition": "approved == true",
+            "session_index": index, "activity_id": "ship", "transition_condition": "plan_approved == true",
             "step_manifest": [{"step_id": "say-hello", "output": {"greeting": "hi"}}, {"step_id": "confirm", "output": "go"}],
-            "variables_changed": {"mode": "fast"}, "agent_id": "w1"
+            "variables_changed": {"walk_mode": "fast"}, "agent_id": "w1"
         }),
     );
     assert_eq!(shipped.meta["validation"]["status"], "valid", "{}", shipped.text);
@@ -80,7 +80,7 @@ fn finished(client: &mut Client, index: &str) {
     let status = client.call("get_workflow_status", json!({"session_index": index})).json();
     assert_eq!(status["status"], "completed");
     assert_eq!(status["completed_activities"], json!(["plan", "ship"]));
-    assert_eq!(status["variables"], json!({"approved": true, "mode": "fast"}));
+    assert_eq!(status["variables"], json!({"plan_approved": true, "walk_mode": "fast"}));
     let trace = client.call("get_trace", json!({"session_index": index})).json();
     let names: Vec<&str> =
         trace["events"].as_array().unwrap().iter().map(|event| event["name"].as_str().unwrap()).collect();

@@ -24,7 +24,6 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("rmcp", &["workflow-mcp"]),
     ("tokio", &["workflow-mcp"]),
     ("clap", &["workflow-server", "xtask"]),
-    ("hmac", &["workflow-store"]),
     ("anyhow", &["workflow-server", "xtask"]),
 ];
 

@@ -65,7 +65,7 @@ fn a_closed_stdout_ends_the_process() {
 fn a_dead_parent_ends_the_process() {
     let sandbox = sandbox();
     let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", "\"$@\" <&0 & wait", "sh"]).arg(binary()).args(sandbox.places());
+    shell.args(["-c", "exec 3<&0; \"$@\" <&3 3<&- & wait", "sh"]).arg(binary()).args(sandbox.places());
     shell.env("HOME", sandbox.home());
     let mut client = Client::spawn(shell);
     client.initialize("2025-06-18");

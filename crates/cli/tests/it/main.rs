@@ -1,5 +1,7 @@
 //! Tests of the real binary, and of the shape of the workspace.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at what is not there")]
+
 mod command;
 mod dialogue;
 mod graph;

@@ -4,7 +4,7 @@
 //! is no message give −32600, and a JSON-RPC batch is taken apart and its answers are put together again. Both streams
 //! have a thread of their own, so that a blocked read or write never keeps the process from ending.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io::{self, BufReader, Read, Write};
 use std::sync::mpsc as blocking;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,13 +14,17 @@ use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMe
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use workflow_engine::Refusal;
 
 use crate::line::{self, Decoded, Line};
 
 /// Messages that wait for the service before the reader waits too.
-const QUEUE: usize = 64;
+const QUEUE: usize = 16;
+
+/// Requests without an answer above which no more are taken, so that a flood waits in the client's pipe and not in
+/// memory.
+const OPEN_REQUESTS: usize = 64;
 
 /// Stack of the reading thread: a line may nest deep.
 const STACK: usize = 16 * 1024 * 1024;
@@ -54,6 +58,7 @@ pub(super) struct Pipe {
     incoming: mpsc::Receiver<ClientJsonRpcMessage>,
     outgoing: Outgoing,
     end: End,
+    requests: Arc<Requests>,
     /// Whether a lifecycle has begun; before that a stray notification would end the SDK's handshake.
     open: bool,
 }
@@ -71,7 +76,7 @@ impl Pipe {
         thread::Builder::new().name("stdin".to_owned()).stack_size(STACK).spawn(move || {
             read_all(input, &sender, &answers);
         })?;
-        Ok(Self { incoming, outgoing, end, open: false })
+        Ok(Self { incoming, outgoing, end, requests: Arc::default(), open: false })
     }
 
     /// Resolves when all that was sent before it is polled has been written.
@@ -94,6 +99,11 @@ impl Transport<RoleServer> for Pipe {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        match &item {
+            JsonRpcMessage::Response(response) => self.requests.settle(&response.id),
+            JsonRpcMessage::Error(error) => error.id.iter().for_each(|id| self.requests.settle(id)),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
+        }
         let written = serde_json::to_value(&item).map_err(io::Error::other).map(|message| self.outgoing.send(message));
         async move {
             match written? {
@@ -108,19 +118,28 @@ impl Transport<RoleServer> for Pipe {
             let message = tokio::select! {
                 biased;
                 () = self.end.reached() => None,
-                message = self.incoming.recv() => message,
+                message = async {
+                    self.requests.room().await;
+                    self.incoming.recv().await
+                } => message,
             };
             let Some(message) = message else {
                 self.end.now();
                 return None;
             };
             self.open |= opens(&message);
-            if let JsonRpcMessage::Notification(notification) = &message {
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
-                    if let Some(id) = &cancelled.params.request_id {
+            match &message {
+                JsonRpcMessage::Request(request) => self.requests.begin(&request.id),
+                JsonRpcMessage::Notification(notification) => {
+                    if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                        && let Some(id) = &cancelled.params.request_id
+                    {
+                        // The SDK drops the answer of a cancelled request.
+                        self.requests.settle(id);
                         self.outgoing.forget(id);
                     }
                 }
+                JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
             }
             if self.open || matches!(message, JsonRpcMessage::Request(_)) {
                 return Some(message);
@@ -131,6 +150,36 @@ impl Transport<RoleServer> for Pipe {
 
     async fn close(&mut self) -> Result<(), io::Error> {
         Ok(())
+    }
+}
+
+/// The requests that have no answer yet.
+#[derive(Default)]
+struct Requests {
+    open: Mutex<HashSet<String>>,
+    settled: Notify,
+}
+
+impl Requests {
+    fn open(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, id: &RequestId) {
+        self.open().insert(id_value(id).to_string());
+    }
+
+    fn settle(&self, id: &RequestId) {
+        if self.open().remove(&id_value(id).to_string()) {
+            self.settled.notify_one();
+        }
+    }
+
+    /// Resolves when another request may be taken.
+    async fn room(&self) {
+        while self.open().len() >= OPEN_REQUESTS {
+            self.settled.notified().await;
+        }
     }
 }
 
@@ -169,7 +218,7 @@ fn messages(line: Line, answers: &Outgoing) -> Vec<ClientJsonRpcMessage> {
         Line::Text(line) => line,
         Line::TooLong => {
             let text = format!("Invalid Request: the line has more than {} bytes and was skipped", line::MAX_LINE);
-            answers.error(None, INVALID_REQUEST, &text);
+            answers.error(INVALID_REQUEST, &text);
             return Vec::new();
         }
     };
@@ -177,7 +226,7 @@ fn messages(line: Line, answers: &Outgoing) -> Vec<ClientJsonRpcMessage> {
         Decoded::Value(Value::Array(entries)) => batch(entries, answers),
         Decoded::Value(value) => message(value).unwrap_or_else(|answer| answers.post(answer)).into_iter().collect(),
         Decoded::Malformed(reason) => {
-            answers.error(None, PARSE_ERROR, &format!("Parse error: {reason}"));
+            answers.error(PARSE_ERROR, &format!("Parse error: {reason}"));
             Vec::new()
         }
         Decoded::Unrepresentable(value, path) => {
@@ -192,14 +241,14 @@ fn message(value: Value) -> Result<Option<ClientJsonRpcMessage>, Value> {
     let id = value.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
     match serde_json::from_value(value) {
         Ok(message) => Ok(Some(message)),
-        Err(error) => Err(error_object(id, INVALID_REQUEST, &format!("Invalid Request: {error}"))),
+        Err(error) => Err(error_object(id.as_ref(), INVALID_REQUEST, &format!("Invalid Request: {error}"))),
     }
 }
 
 /// Takes a batch apart and notes which answers belong together (revision 2025-03-26; JSON-RPC 2.0 §6).
 fn batch(entries: Vec<Value>, answers: &Outgoing) -> Vec<ClientJsonRpcMessage> {
     if entries.is_empty() {
-        answers.error(None, INVALID_REQUEST, "Invalid Request: the batch is empty");
+        answers.error(INVALID_REQUEST, "Invalid Request: the batch is empty");
         return Vec::new();
     }
     let (mut found, mut collected, mut pending) = (Vec::new(), Vec::new(), Vec::new());
@@ -235,10 +284,10 @@ fn unrepresentable(value: &Value, path: &str) -> Value {
         let result = json!({"content": text, "isError": true, "_meta": refusal.meta()});
         return json!({"jsonrpc": "2.0", "id": id, "result": result});
     }
-    error_object(id, PARSE_ERROR, &format!("Parse error: {}", refusal.message))
+    error_object(id.as_ref(), PARSE_ERROR, &format!("Parse error: {}", refusal.message))
 }
 
-fn error_object(id: Option<Value>, code: i64, message: &str) -> Value {
+fn error_object(id: Option<&Value>, code: i64, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
 }
 
@@ -304,8 +353,8 @@ impl Outgoing {
         None
     }
 
-    fn error(&self, id: Option<Value>, code: i64, message: &str) {
-        self.post::<()>(error_object(id, code, message));
+    fn error(&self, code: i64, message: &str) {
+        self.post::<()>(error_object(None, code, message));
     }
 
     fn open(&self, batch: Batch) {
