@@ -13,6 +13,7 @@ Examples:
   workflow-server --workspace . --workflow-dir ~/workflows
   workflow-server list                            which workflows there are
   workflow-server show quick-tour                 what one consists of
+  workflow-server call discover                   one tool call, as an agent makes it
   workflow-server session list                    which sessions this workspace has
 
 Connect a client: register the command `workflow-server serve --workspace DIR` as a stdio server. The agent then calls
@@ -110,6 +111,7 @@ impl Flags {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(command::serve::Serve),
+    Call(command::call::Call),
     List(command::list::List),
     Show(command::show::Show),
     Session(command::session::Session),

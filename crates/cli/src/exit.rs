@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// Exit code [`FAILED`].
     Failed(String),
+    /// Exit code [`FAILED`]; the output says why.
+    Told,
     /// Whoever read the output has enough; exit code [`OK`].
     Closed,
 }
@@ -43,6 +45,7 @@ impl From<workflow_engine::Refusal> for Failure {
 pub(crate) fn code(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) | Err(Failure::Closed) => ExitCode::from(OK),
+        Err(Failure::Told) => ExitCode::from(FAILED),
         Err(Failure::Failed(message)) => {
             crate::printer::complain(&message);
             ExitCode::from(FAILED)

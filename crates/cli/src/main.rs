@@ -28,6 +28,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let config = Config::read(&cli.flags, &Surroundings { env: &env, cwd }).map_err(Failure::Usage)?;
     match cli.command.unwrap_or(Command::Serve(command::serve::Serve::default())) {
         Command::Serve(serve) => serve.run(&config),
+        Command::Call(call) => call.run(&config),
         Command::List(list) => list.run(&config),
         Command::Show(show) => show.run(&config),
         Command::Session(session) => session.run(&config),
