@@ -125,8 +125,8 @@ pub(crate) fn artifact_names(text: &str) -> Vec<String> {
     if is_artifact_name(text) {
         return vec![text.to_owned()];
     }
-    let pieces = text.split(" / ").flat_map(|piece| piece.split(" and "));
-    let names: Vec<String> = pieces
+    let names: Vec<String> = artifact_pieces(text)
+        .into_iter()
         .map(|piece| {
             let piece = piece.trim();
             let bare = match (piece.ends_with(')'), piece.rfind('(')) {
@@ -137,6 +137,27 @@ pub(crate) fn artifact_names(text: &str) -> Vec<String> {
         })
         .collect();
     if names.len() > 1 && names.iter().all(|name| is_artifact_name(name)) { names } else { Vec::new() }
+}
+
+/// The parts between ` / ` and ` and `, where these do not stand in a parenthesised remark.
+fn artifact_pieces(text: &str) -> Vec<&str> {
+    let (mut pieces, mut start, mut depth) = (Vec::new(), 0, 0usize);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ' ' if depth == 0 && at >= start => {
+                let separator = [" / ", " and "].into_iter().find(|separator| text[at..].starts_with(separator));
+                if let Some(separator) = separator {
+                    pieces.push(&text[start..at]);
+                    start = at + separator.len();
+                }
+            }
+            _ => {}
+        }
+    }
+    pieces.push(&text[start..]);
+    pieces
 }
 
 struct Reader {

@@ -66,9 +66,9 @@ impl<'a> Projection<'a> {
         Self { resolved_id, value, chars: chars(&text), hash: content_hash(&text) }
     }
 
-    /// Whether the scope received exactly this before the response.
+    /// Whether the scope received exactly this, be it earlier in the same response (spec 02 §9.4).
     pub(crate) fn held(&self, ledger: &Ledger) -> bool {
-        technique_keys(self.resolved_id, &self.hash).iter().any(|key| ledger.held_before(key, &self.hash))
+        technique_keys(self.resolved_id, &self.hash).iter().any(|key| ledger.held(key, &self.hash))
     }
 
     /// Members of a full copy, recorded: shared blocks that the scope holds are markers, the others carry their hashes

@@ -177,7 +177,10 @@ fn artifact_file_names() {
     }
     assert_eq!(artifact_names("`a.md` / b.md (when asked)"), ["a.md", "b.md"]);
     assert_eq!(artifact_names("a.md and `b.md`"), ["a.md", "b.md"]);
+    assert_eq!(artifact_names("a.json` (this and that / those) / `b.json` (the rest"), Vec::<String>::new());
+    assert_eq!(artifact_names("a.json` (this and that / those) / `b.json` (the rest)"), ["a.json", "b.json"]);
     assert!(artifact_names("a.md / some prose").is_empty());
+    assert!(artifact_names("a.md and  and b.md").is_empty());
 }
 
 #[test]

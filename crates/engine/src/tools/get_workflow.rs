@@ -144,10 +144,10 @@ fn stub(activity: &Activity) -> Value {
     members.into()
 }
 
-/// The folder of the session; an embedded child lives in that of its top session, a transient session has none.
+/// The folder that holds the session, the real one of a transient session too (spec 03 §1.4); an embedded child lives in
+/// that of its top session.
 fn planning_folder_path(call: &Call<'_>) -> Option<String> {
-    let folder = &call.workset.families.first()?.folder;
-    (!folder.transient).then(|| folder.path.clone())
+    call.workset.families.first().map(|family| family.folder.path.clone())
 }
 
 fn load_error(error: &ActivityLoadError) -> Value {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     answer::{is_marker, keys},
-    sample::{ROUTE, activity, alpha, walk},
+    sample::{ROUTE, activity, alpha, steps, walk},
 };
 
 #[test]
@@ -39,6 +39,20 @@ fn shared_blocks_of_a_new_technique_collapse_within_a_response_too() {
     assert!(is_marker(block));
     assert_eq!(block["content_hash"], answer.step("a")["inherited_inputs"]["content_hash"]);
     assert!(!is_marker(&answer.step("b")["rules"]), "the rules of the two differ");
+}
+
+#[test]
+fn equal_techniques_of_two_steps_go_out_once_under_reference_delivery() {
+    let list = steps(&[("a", "small"), ("b", "other"), ("c", "small")]);
+    let mut world = alpha(&[("01-first", activity("first", &(list + ROUTE)))]);
+    world.enter("first");
+    let full = world.get_activity(&json!({"agent_id": "w"}));
+    assert_eq!(full.step("c")["content_hash"], full.step("a")["content_hash"]);
+    assert!(!is_marker(full.step("c")), "without reference delivery nothing is a marker");
+    let answer = world.get_activity(&json!({"agent_id": "other", "bundle": "reference"}));
+    assert!(!is_marker(answer.step("a")) && is_marker(answer.step("c")));
+    assert_eq!(answer.step("c")["content_hash"], answer.step("a")["content_hash"]);
+    assert_eq!(answer.meta["bundled_steps"], json!(["a", "b", "c"]));
 }
 
 #[test]

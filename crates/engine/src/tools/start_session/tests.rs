@@ -56,6 +56,9 @@ fn without_a_slug_meta_is_transient_and_found_by_its_minted_slug() {
     assert_eq!(again["session_index"], first["session_index"]);
     assert_eq!(again["resumed"], true);
     assert!(workspace.session(first["session_index"].as_str().unwrap()).planning_folder_path.is_none());
+    let workflow = workspace.call("get_workflow", json!({"session_index": first["session_index"]})).plain_text();
+    let real = format!("planning_folder_path: /srv/state/transient/{slug}\n");
+    assert!(workflow.ends_with(&real), "get_workflow names the real folder (spec 03 §1.4)");
 
     let second = workspace.json("start_session", json!({}));
     assert_ne!(second["session_index"], first["session_index"]);
