@@ -249,4 +249,16 @@ mod tests {
         assert_eq!(path(r#"{"a":[1,-1e999]}"#), ".a[1]");
         assert_eq!(path(r#"{"\ud800":1}"#), ".<a name>");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_line_is_decoded_or_refused(line in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200)) {
+            let _decoded = decode(&line);
+        }
+
+        #[test]
+        fn any_text_like_json_is_decoded_or_refused(line in r#"([\[\]{}",:0-9eE.+-]|\\u[dD][89a-fA-F][0-9a-f]{2}|\\|é){0,60}"#) {
+            let _decoded = decode(line.as_bytes());
+        }
+    }
 }

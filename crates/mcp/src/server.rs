@@ -16,6 +16,9 @@ use crate::arguments;
 use crate::audit;
 use crate::resource::{self, Document};
 
+/// Code of a call that its caller has given up; it leaves nothing, not even an event.
+const CANCELLED: &str = "CANCELLED";
+
 /// Where the time comes from.
 pub trait Clock: Send + Sync {
     /// The time now.
@@ -336,7 +339,7 @@ impl Traced {
     /// The event of a refusal, on the session as it was read.
     fn refused(self, refusal: &Refusal, duration_ms: u64) -> Option<TraceEntry> {
         let mut entry = self.event?;
-        if trace::leaves_no_event(refusal.code) {
+        if trace::leaves_no_event(refusal.code) || refusal.code == CANCELLED {
             return None;
         }
         let members = entry.event.as_object_mut()?;
@@ -377,16 +380,4 @@ fn milliseconds(begun: Instant) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn identifiers_are_uuids_of_version_4() {
-        let (one, two) = (SystemRandomness.uuid(), SystemRandomness.uuid());
-        assert_ne!(one, two);
-        let parts: Vec<usize> = one.split('-').map(str::len).collect();
-        assert_eq!(parts, [8, 4, 4, 4, 12]);
-        assert_eq!(&one[14..15], "4");
-        assert!(matches!(&one[19..20], "8" | "9" | "a" | "b"));
-    }
-}
+mod tests;

@@ -110,3 +110,76 @@ fn a_reader_that_has_enough_is_no_failure() {
     assert!(output.status.success(), "{}", err(&output));
     assert!(err(&output).is_empty(), "{}", err(&output));
 }
+
+/// Starts a session and answers its index.
+fn session(sandbox: &testkit::Sandbox, slug: &str) -> String {
+    let arguments = serde_json::json!({"workflow_id": "mini", "planning_slug": slug});
+    sandbox.connect().call("start_session", arguments).json()["session_index"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn sessions_are_listed_and_verified() {
+    let sandbox = sandbox();
+    assert!(err(&sandbox.run(&["session", "list"])).contains("no sessions"));
+    let index = session(&sandbox, "alpha");
+    for arguments in [["session", "list"].as_slice(), &["list", "--sessions"]] {
+        let table = out(&sandbox.run(arguments));
+        assert!(table.contains(&index) && table.contains("alpha") && table.contains("active"), "{table}");
+    }
+    let listed: Value = serde_json::from_slice(&sandbox.run(&["session", "list", "--json"]).stdout).unwrap();
+    assert_eq!(listed[0]["session_index"], Value::from(index.as_str()));
+    assert!(sandbox.run(&["session", "verify"]).status.success());
+    let verified = sandbox.run(&["session", "verify", "alpha"]);
+    assert!(verified.status.success() && out(&verified).contains(&index), "{}", out(&verified));
+    std::fs::write(sandbox.folder("alpha").join("session.json"), "{}").unwrap();
+    let verified = sandbox.run(&["session", "verify"]);
+    assert_eq!(verified.status.code(), Some(1));
+    assert!(out(&verified).contains("SEAL_MISMATCH"), "{}", out(&verified));
+}
+
+/// Spec 03 §14 trap 1: the index of a renamed folder stays, and the folder opens after it was adopted.
+#[test]
+fn a_renamed_folder_is_adopted() {
+    let sandbox = sandbox();
+    let index = session(&sandbox, "alpha");
+    std::fs::rename(sandbox.folder("alpha"), sandbox.folder("beta")).unwrap();
+    let arguments = serde_json::json!({"session_index": index});
+    let refused = sandbox.connect().call("get_workflow_status", arguments.clone());
+    assert_eq!(refused.code(), "SEAL_MISMATCH");
+    assert!(refused.text.contains("workflow-server session adopt"), "{}", refused.text);
+    let asked = sandbox.run(&["session", "adopt", "beta"]);
+    assert_eq!(asked.status.code(), Some(1), "without a terminal it needs --yes");
+    assert!(out(&asked).contains("folder") && err(&asked).contains("--yes"), "{}", err(&asked));
+    let adopted = sandbox.run(&["session", "adopt", "beta", "--yes"]);
+    assert!(adopted.status.success() && out(&adopted).contains(&index), "{}{}", out(&adopted), err(&adopted));
+    assert_eq!(sandbox.connect().call("get_workflow_status", arguments).json()["status"], "active");
+    assert!(out(&sandbox.run(&["session", "adopt", "beta", "--yes"])).contains("nothing to do"));
+}
+
+#[test]
+fn a_session_goes_to_the_form_of_the_original_and_comes_back() {
+    let sandbox = sandbox();
+    let index = session(&sandbox, "alpha");
+    let original = sandbox.run(&["session", "migrate", "alpha", "--to", "original"]);
+    assert!(original.status.success() && out(&original).contains(&index), "{}", err(&original));
+    let seal = std::fs::read_to_string(sandbox.folder("alpha").join(".session-token")).unwrap();
+    assert!(seal.len() == 64 && seal.bytes().all(|byte| byte.is_ascii_hexdigit()), "{seal}");
+    let migrated = sandbox.run(&["session", "migrate", "alpha"]);
+    assert!(migrated.status.success() && out(&migrated).contains("nothing to do"), "{}", err(&migrated));
+    let missing = sandbox.run(&["session", "migrate", "none"]);
+    assert_eq!(missing.status.code(), Some(1));
+}
+
+#[test]
+fn transient_sessions_are_collected_on_request() {
+    let sandbox = sandbox();
+    let started = sandbox.connect().call("start_session", serde_json::json!({})).json();
+    let slug = started["planning_slug"].as_str().unwrap();
+    let kept = sandbox.run(&["session", "gc", "--remove"]);
+    assert!(out(&kept).contains(slug) && out(&kept).contains("kept"), "{}", out(&kept));
+    let would = sandbox.run(&["session", "gc", "--days", "0"]);
+    assert!(out(&would).contains("would be removed"), "{}", out(&would));
+    let removed = sandbox.run(&["session", "gc", "--days", "0", "--remove"]);
+    assert!(out(&removed).contains("removed"), "{}", out(&removed));
+    assert!(err(&sandbox.run(&["session", "gc"])).contains("no transient sessions"));
+}

@@ -6,6 +6,7 @@ mod command;
 mod dialogue;
 mod graph;
 mod lifetime;
+mod original;
 mod protocol;
 mod restart;
 mod words;

@@ -38,13 +38,15 @@ pub(crate) fn read(tool: &Tool, sent: &Map<String, Value>, settings: &Settings) 
     let schema = (tool.schema)();
     let none = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut reader = Reader::new(tool.name);
     let mut read = Map::new();
     for (name, value) in sent {
         match properties.get(name) {
             None => reader.unknown(name, properties),
             Some(parameter) => {
-                if let Some(value) = parameter_value(&mut reader, name, parameter, value) {
+                let named = (name.as_str(), required.iter().any(|required| *required == name.as_str()));
+                if let Some(value) = parameter_value(&mut reader, named, parameter, value) {
                     read.insert(name.clone(), value);
                 }
             }
@@ -59,7 +61,12 @@ pub(crate) fn read(tool: &Tool, sent: &Map<String, Value>, settings: &Settings) 
 }
 
 /// One parameter: absent, refused (the cause is noted), or its value.
-fn parameter_value(reader: &mut Reader, name: &str, schema: &Value, value: &Value) -> Option<Value> {
+fn parameter_value(
+    reader: &mut Reader,
+    (name, required): (&str, bool),
+    schema: &Value,
+    value: &Value,
+) -> Option<Value> {
     if value.is_null() {
         return None;
     }
@@ -69,6 +76,8 @@ fn parameter_value(reader: &mut Reader, name: &str, schema: &Value, value: &Valu
     if value.as_str() == Some("") && !BLANK_IS_A_VALUE.contains(&name) {
         if BLANK_IS_REFUSED.contains(&name) {
             reader.cause(name, "must not be empty; leave it out when there is nothing to say");
+        } else if required {
+            reader.cause(name, &format!("must not be empty: {}", shape::expectation(schema)));
         } else {
             reader.note(format!("`{name}` was empty and is taken as not given."));
         }

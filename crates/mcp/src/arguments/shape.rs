@@ -47,9 +47,11 @@ impl Reader {
         let [first, rest @ ..] = self.causes.as_slice() else { return Ok(self.warnings) };
         let texts: Vec<String> = self.causes.iter().map(|cause| format!("`{}` {}", cause.path, cause.text)).collect();
         if first.index && rest.is_empty() {
-            return Err(
-                Refusal::new("INVALID_SESSION_INDEX", format!("{}.", texts[0])).with("parameter", first.path.as_str())
+            let message = format!(
+                "{}. Nothing was changed. Call start_session with the planning slug of the session to get its index again.",
+                texts[0]
             );
+            return Err(Refusal::new("INVALID_SESSION_INDEX", message).with("parameter", first.path.as_str()));
         }
         let causes: Vec<Value> =
             self.causes.iter().map(|cause| serde_json::json!({"path": cause.path, "message": cause.text})).collect();
@@ -328,7 +330,7 @@ fn from_text(kind: &str, text: &str) -> Option<Value> {
 }
 
 /// What a schema wants, in a few words.
-fn expectation(schema: &Value) -> String {
+pub(super) fn expectation(schema: &Value) -> String {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         return format!("one of {}", values.join(", "));

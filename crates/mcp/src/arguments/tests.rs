@@ -1,5 +1,6 @@
 //! Reading, as a table: what is sent, what is read, what is said.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use workflow_engine::{Annotations, Arguments, Call, Environment, Refusal, Reply, Settings, Target, Tool};
 
@@ -302,4 +303,40 @@ fn every_pattern_of_the_tools_is_one_that_is_checked() {
     }
     found.retain(|pattern| pattern != super::shape::SESSION_INDEX_PATTERN);
     assert!(found.is_empty(), "{found:?}");
+}
+
+/// Any JSON value of moderate size.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "[ -~é\u{1F600}]{0,12}".prop_map(Value::from),
+        Just(json!("ABCDE2")),
+        Just(json!("[{\"step_id\": 1}]")),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec(("[a-z_]{0,8}", inner), 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever is sent to whatever tool is read or refused; what was read can be read again without a word.
+    #[test]
+    fn any_arguments_are_read_or_refused(number in 0_usize..18, values in prop::collection::vec(any_json(), 24)) {
+        let tool = workflow_engine::TOOLS[number % workflow_engine::TOOLS.len()];
+        let schema = (tool.schema)();
+        let names = schema["properties"].as_object().cloned().unwrap_or_default();
+        let sent: serde_json::Map<String, Value> = names.keys().cloned().zip(values).collect();
+        if let Ok(arguments) = read(tool, &sent) {
+            let again = read(tool, &arguments.read).expect("what was read is valid");
+            prop_assert_eq!(&again.read, &arguments.read);
+            prop_assert!(again.warnings.is_empty(), "{:?}", again.warnings);
+        }
+    }
 }
