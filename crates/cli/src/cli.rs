@@ -19,8 +19,8 @@ Examples:
 Connect a client: register the command `workflow-server serve --workspace DIR` as a stdio server. The agent then calls
 `discover` and is told the rest.
 
-Every flag has an environment variable, and some settings have only that: WORKFLOW_WORKSPACE, WORKFLOW_DIR,
-WORKFLOW_SERVER_STATE_DIR, WORKFLOW_SERVER_KEY_DIR, CHECKPOINT_MIN_RESPONSE_MS and others.
+A flag goes over its environment variable, that over workflow-server.toml; some settings have no flag. `workflow-server
+config show` prints all of them with where each value came from.
 
 Exit codes: 0 done, 1 failed or refused, 2 the command line or a setting cannot be understood.";
 
@@ -50,6 +50,9 @@ pub(crate) struct Flags {
     /// Add the bundled workflows to those of --workflow-dir
     #[arg(long, global = true)]
     pub(crate) with_bundled: bool,
+    /// Configuration file [default: workflow-server.toml in the workspace, else in your configuration directory]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
     /// Name of the workspace in seals, the same on every machine that shares it [default: its path]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) workspace_id: Option<String>,
@@ -116,6 +119,13 @@ pub(crate) enum Command {
     Show(command::show::Show),
     Session(command::session::Session),
     Config(command::config::Settings),
+}
+
+impl Command {
+    /// Whether the command takes settings from a configuration file; `config init` works where a broken one lies.
+    pub(crate) fn reads_file(&self) -> bool {
+        !matches!(self, Self::Config(settings) if settings.writes())
+    }
 }
 
 #[cfg(test)]

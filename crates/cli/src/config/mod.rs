@@ -1,8 +1,10 @@
-//! Settings from flags, environment and defaults, each with its origin (spec 04 §2).
+//! Settings from flags, environment, a file and defaults, each with its origin (spec 04 §2).
 
+mod file;
 mod table;
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use workflow_corpus::{Library, Root};
@@ -13,7 +15,9 @@ use crate::bundled;
 use crate::cli::Flags;
 use crate::log::Format;
 
-pub(crate) use table::{SETTINGS, Setting, Stage};
+use file::Found;
+pub(crate) use file::NAME as FILE_NAME;
+pub(crate) use table::{Kind, SETTINGS, Setting, Stage};
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +26,13 @@ pub(crate) enum Origin {
     Flag(&'static str),
     /// An environment variable.
     Environment(&'static str),
+    /// A line of the configuration file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+    },
     /// Nothing was said.
     Default,
 }
@@ -31,6 +42,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Flag(name) => write!(f, "--{name}"),
             Self::Environment(name) => f.write_str(name),
+            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
             Self::Default => f.write_str("default"),
         }
     }
@@ -44,12 +56,24 @@ pub(crate) struct Effective {
     pub(crate) origin: Origin,
 }
 
+impl Effective {
+    /// The origin, with the key where the origin alone does not say it.
+    fn named(&self) -> String {
+        match self.origin {
+            Origin::File { .. } => format!("{}: {}", self.origin, self.setting.key),
+            Origin::Flag(_) | Origin::Environment(_) | Origin::Default => self.origin.to_string(),
+        }
+    }
+}
+
 /// The world that settings are read from.
 pub(crate) struct Surroundings<'a> {
     /// Looks an environment variable up.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
     /// The current directory, absolute.
     pub(crate) cwd: PathBuf,
+    /// Reads a configuration file; without it none is looked for.
+    pub(crate) read: Option<&'a dyn Fn(&Path) -> io::Result<String>>,
 }
 
 /// Everything that was set, read and checked.
@@ -57,6 +81,10 @@ pub(crate) struct Surroundings<'a> {
 pub(crate) struct Config {
     /// Each setting with its origin.
     pub(crate) effective: Vec<Effective>,
+    /// The configuration file that was read.
+    pub(crate) file: Option<PathBuf>,
+    /// Where a configuration file was looked for.
+    pub(crate) file_places: Vec<PathBuf>,
     /// What the engine reads.
     pub(crate) engine: Settings,
     /// The workspace, if there is one.
@@ -86,9 +114,16 @@ impl Config {
     /// # Errors
     /// Everything that cannot be understood, one line each.
     pub(crate) fn read(flags: &Flags, surroundings: &Surroundings<'_>) -> Result<Self, String> {
-        let effective: Vec<Effective> = SETTINGS.iter().map(|setting| lookup(setting, flags, surroundings)).collect();
-        let mut reader = Reader { effective: &effective, cwd: &surroundings.cwd, problems: Vec::new() };
         let home = (surroundings.env)("HOME").filter(|home| !home.trim().is_empty()).map(PathBuf::from);
+        let user_dir = (surroundings.env)("XDG_CONFIG_HOME")
+            .filter(|dir| Path::new(dir).is_absolute())
+            .map(PathBuf::from)
+            .or_else(|| home.as_ref().map(|home| home.join(".config")))
+            .map(|config| config.join("workflow-server"));
+        let Found { file, places: file_places } = file::find(flags, surroundings, user_dir.as_deref())?;
+        let effective: Vec<Effective> =
+            SETTINGS.iter().map(|setting| lookup(setting, flags, surroundings, file.as_ref())).collect();
+        let mut reader = Reader { effective: &effective, cwd: &surroundings.cwd, problems: Vec::new() };
         let state_dir = reader.path("state_dir").or_else(|| home.as_ref().map(|home| home.join(".workflow-server")));
         let mut engine = Settings::default();
         reader.text("server_name").into_iter().for_each(|name| engine.server_name = name);
@@ -124,11 +159,7 @@ impl Config {
             warnings: warnings(&effective),
             explicit: directories(&effective, surroundings),
             with_bundled: reader.switch("with_bundled"),
-            user_workflows: (surroundings.env)("XDG_CONFIG_HOME")
-                .filter(|dir| Path::new(dir).is_absolute())
-                .map(PathBuf::from)
-                .or_else(|| home.as_ref().map(|home| home.join(".config")))
-                .map(|config| config.join("workflow-server/workflows")),
+            user_workflows: user_dir.map(|dir| dir.join("workflows")),
             key_dir: reader.path("key_dir").or_else(|| state_dir.clone()),
             state_dir,
             engineering_dir: reader.path("engineering_dir"),
@@ -136,6 +167,8 @@ impl Config {
             workspace_id: reader.text("workspace_id"),
             allow_open_key: reader.switch("allow_open_key"),
             effective: Vec::new(),
+            file: file.map(|file| file.path),
+            file_places,
         };
         let problems = reader.problems;
         if problems.is_empty() { Ok(Self { effective, ..config }) } else { Err(problems.join("\n")) }
@@ -147,6 +180,28 @@ impl Config {
             .iter()
             .find(|effective| effective.setting.key == key)
             .map_or(Origin::Default, |effective| effective.origin.clone())
+    }
+
+    /// The value that holds for a setting, as it is shown. Nothing among the settings is secret.
+    pub(crate) fn value(&self, setting: &Setting) -> String {
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let given = self.effective.iter().find(|effective| effective.setting.key == setting.key);
+        let given = given.and_then(|effective| effective.texts.first());
+        let value = match setting.key {
+            "workspace" => return path(&self.workspace).unwrap_or_else(|| "none".to_owned()),
+            "workflow_dir" => return self.workflow_dirs().join(", "),
+            "engineering_dir" => path(&self.engineering_dir).or_else(|| path(&self.workspace)),
+            "planning_dir" if given.is_none() && self.engineering_dir.is_some() => {
+                Some("artifacts/planning".to_owned())
+            }
+            "state_dir" => path(&self.state_dir),
+            "key_dir" => path(&self.key_dir),
+            "server_version" => Some(self.engine.server_version.clone()),
+            "batch_headroom_fraction" => Some(self.engine.batch_headroom_fraction.to_string()),
+            "batch_max_activities" => Some(self.engine.batch_max_activities.to_string()),
+            _ => given.map(|text| text.trim().to_owned()),
+        };
+        value.unwrap_or_else(|| setting.default.to_owned())
     }
 
     /// The definitions (spec 01 §1).
@@ -218,8 +273,13 @@ fn directory(path: &Path, label: &str) -> Root {
     Root::Directory { path: path.to_owned(), label: label.to_owned() }
 }
 
-/// Flag, then environment; a blank text counts as nothing said.
-fn lookup(setting: &'static Setting, flags: &Flags, surroundings: &Surroundings<'_>) -> Effective {
+/// Flag, then environment, then file; a blank text counts as nothing said.
+fn lookup(
+    setting: &'static Setting,
+    flags: &Flags,
+    surroundings: &Surroundings<'_>,
+    file: Option<&file::File>,
+) -> Effective {
     let said = |texts: Vec<String>| {
         let texts: Vec<String> = texts.into_iter().filter(|text| !text.trim().is_empty()).collect();
         (!texts.is_empty()).then_some(texts)
@@ -231,8 +291,12 @@ fn lookup(setting: &'static Setting, flags: &Flags, surroundings: &Surroundings<
         .env
         .iter()
         .find_map(|name| said((surroundings.env)(name).into_iter().collect()).map(|texts| (*name, texts)));
-    match variable {
-        Some((name, texts)) => Effective { setting, texts, origin: Origin::Environment(name) },
+    if let Some((name, texts)) = variable {
+        return Effective { setting, texts, origin: Origin::Environment(name) };
+    }
+    let entry = file.and_then(|file| file.entry(setting.key).map(|entry| (&file.path, entry)));
+    match entry.and_then(|(path, entry)| said(entry.texts.clone()).map(|texts| (path, entry.line, texts))) {
+        Some((path, line, texts)) => Effective { setting, texts, origin: Origin::File { path: path.clone(), line } },
         None => Effective { setting, texts: Vec::new(), origin: Origin::Default },
     }
 }
@@ -244,17 +308,26 @@ fn directories(effective: &[Effective], surroundings: &Surroundings<'_>) -> Vec<
     };
     let paths: Vec<PathBuf> = match found.origin {
         Origin::Environment(_) => found.texts.iter().flat_map(std::env::split_paths).collect(),
-        Origin::Flag(_) | Origin::Default => found.texts.iter().map(PathBuf::from).collect(),
+        Origin::Flag(_) | Origin::File { .. } | Origin::Default => found.texts.iter().map(PathBuf::from).collect(),
     };
-    paths.into_iter().filter(|path| !path.as_os_str().is_empty()).map(|path| surroundings.cwd.join(path)).collect()
+    let base = base(&found.origin, &surroundings.cwd);
+    paths.into_iter().filter(|path| !path.as_os_str().is_empty()).map(|path| base.join(path)).collect()
+}
+
+/// What a relative path is relative to.
+fn base<'a>(origin: &'a Origin, cwd: &'a Path) -> &'a Path {
+    match origin {
+        Origin::File { path, .. } => path.parent().unwrap_or(cwd),
+        Origin::Flag(_) | Origin::Environment(_) | Origin::Default => cwd,
+    }
 }
 
 fn warnings(effective: &[Effective]) -> Vec<String> {
     let set = effective.iter().filter(|effective| effective.origin != Origin::Default);
     set.filter_map(|effective| match effective.setting.stage {
         Stage::Now => None,
-        Stage::Later => Some(format!("{} is accepted and unused in this version", effective.origin)),
-        Stage::Ignored => Some(format!("{} is ignored: {}", effective.origin, effective.setting.about)),
+        Stage::Later => Some(format!("{} is accepted and unused in this version", effective.named())),
+        Stage::Ignored => Some(format!("{} is ignored: {}", effective.named(), effective.setting.about)),
     })
     .collect()
 }
@@ -280,14 +353,14 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn found(&self, key: &str) -> Option<(&str, &Origin)> {
+    fn found(&self, key: &str) -> Option<(&str, &Effective)> {
         let found = self.effective.iter().find(|effective| effective.setting.key == key)?;
-        Some((found.texts.first()?.trim(), &found.origin))
+        Some((found.texts.first()?.trim(), found))
     }
 
     fn problem(&mut self, key: &str, wanted: &str) {
         let problem = match self.found(key) {
-            Some((text, origin)) => format!("{origin}: {text:?} does not do: {wanted}"),
+            Some((text, found)) => format!("{}: {text:?} does not do: {wanted}", found.named()),
             None => format!("{key}: {wanted}"),
         };
         self.problems.push(problem);
@@ -298,7 +371,7 @@ impl Reader<'_> {
     }
 
     fn path(&self, key: &str) -> Option<PathBuf> {
-        self.found(key).map(|(text, _)| self.cwd.join(text))
+        self.found(key).map(|(text, found)| base(&found.origin, self.cwd).join(text))
     }
 
     fn switch(&mut self, key: &str) -> bool {

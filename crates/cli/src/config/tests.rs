@@ -7,7 +7,7 @@ use super::*;
 fn read(flags: &Flags, env: &[(&str, &str)]) -> Result<Config, String> {
     let env: HashMap<&str, &str> = env.iter().copied().collect();
     let lookup = |name: &str| env.get(name).map(|text| (*text).to_owned());
-    Config::read(flags, &Surroundings { env: &lookup, cwd: PathBuf::from("/nowhere/at/all") })
+    Config::read(flags, &Surroundings { env: &lookup, cwd: PathBuf::from("/nowhere/at/all"), read: None })
 }
 
 fn read_env(env: &[(&str, &str)]) -> Config {
@@ -126,4 +126,67 @@ fn the_default_layers_are_workspace_user_and_bundled() {
     assert_eq!(config.workflow_dirs(), ["/w/.workflows", "/x/workflow-server/workflows", "bundled"]);
     let config = read_env(&[("WORKFLOW_WORKSPACE", "/w"), ("HOME", "/h")]);
     assert_eq!(config.workflow_dirs()[1], "/h/.config/workflow-server/workflows");
+}
+
+#[track_caller]
+fn check_file(flags: &Flags, env: &[(&str, &str)], files: &[(&str, &str)]) -> Result<Config, String> {
+    let env: HashMap<&str, &str> = env.iter().copied().collect();
+    let lookup = |name: &str| env.get(name).map(|text| (*text).to_owned());
+    let read = |path: &Path| {
+        let found = files.iter().find(|(name, _)| Path::new(name) == path);
+        found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| io::ErrorKind::NotFound.into())
+    };
+    Config::read(flags, &Surroundings { env: &lookup, cwd: PathBuf::from("/nowhere/at/all"), read: Some(&read) })
+}
+
+#[test]
+fn the_file_is_the_named_one_else_that_of_the_workspace_else_the_users() {
+    let files = [
+        ("/c.toml", "server_name = 'flag'"),
+        ("/e.toml", "server_name = 'env'"),
+        ("/w/workflow-server.toml", "server_name = 'workspace'"),
+        ("/h/.config/workflow-server/workflow-server.toml", "server_name = 'user'"),
+    ];
+    let flags = Flags { config: Some("/c.toml".into()), ..Flags::default() };
+    let env = [("HOME", "/h"), ("WORKFLOW_WORKSPACE", "/w"), ("WORKFLOW_SERVER_CONFIG", "/e.toml")];
+    let name = |flags: &Flags, env: &[(&str, &str)]| check_file(flags, env, &files).unwrap().engine.server_name;
+    assert_eq!(name(&flags, &env), "flag");
+    assert_eq!(name(&Flags::default(), &env), "env");
+    assert_eq!(name(&Flags::default(), &env[..2]), "workspace");
+    assert_eq!(name(&Flags::default(), &env[..1]), "user");
+    assert_eq!(name(&Flags::default(), &[("XDG_CONFIG_HOME", "/x")]), "workflow-server");
+    let problem = check_file(&Flags::default(), &[("WORKFLOW_SERVER_CONFIG", "gone.toml")], &files).unwrap_err();
+    assert!(problem.contains("WORKFLOW_SERVER_CONFIG") && problem.contains("/nowhere/at/all/gone.toml"), "{problem}");
+}
+
+#[test]
+fn a_flag_beats_the_environment_beats_the_file_beats_the_default() {
+    let files = [("/w/workflow-server.toml", "\nlog_level = 'debug'\n")];
+    let level = |flag: Option<&str>, env: &[(&str, &str)]| {
+        let flags = Flags { log_level: flag.map(str::to_owned), workspace: Some("/w".into()), ..Flags::default() };
+        let config = check_file(&flags, env, &files).unwrap();
+        (config.log_level.clone(), config.origin("log_level"))
+    };
+    let variable = [("WORKFLOW_SERVER_LOG_LEVEL", "warn")];
+    assert_eq!(level(Some("error"), &variable), ("error".to_owned(), Origin::Flag("log-level")));
+    assert_eq!(level(None, &variable), ("warn".to_owned(), Origin::Environment("WORKFLOW_SERVER_LOG_LEVEL")));
+    let line = Origin::File { path: "/w/workflow-server.toml".into(), line: 2 };
+    assert_eq!(level(None, &[]), ("debug".to_owned(), line));
+    let default = check_file(&Flags::default(), &[], &files).unwrap();
+    assert_eq!((default.log_level.as_str(), default.origin("log_level")), ("info", Origin::Default));
+}
+
+#[test]
+fn paths_in_a_file_are_relative_to_it_and_values_are_checked_there() {
+    let text = "workspace = 'app'\nworkflow_dir = ['defs', '/abs']\nport = 80\n";
+    let flags = Flags { config: Some("/c/f.toml".into()), ..Flags::default() };
+    let config = check_file(&flags, &[], &[("/c/f.toml", text)]).unwrap();
+    assert_eq!(config.workspace, Some("/c/app".into()));
+    assert_eq!(config.explicit, [PathBuf::from("/c/defs"), PathBuf::from("/abs")]);
+    assert_eq!(config.warnings, ["/c/f.toml:3: port is accepted and unused in this version"]);
+    let text = "checkpoint_min_response_ms = -1\nlog_level = 'loud'\n";
+    let problem = check_file(&flags, &[], &[("/c/f.toml", text)]).unwrap_err();
+    let lines: Vec<&str> = problem.lines().collect();
+    assert!(lines[0].starts_with("/c/f.toml:1: checkpoint_min_response_ms: \"-1\""), "{problem}");
+    assert!(lines[1].starts_with("/c/f.toml:2: log_level: \"loud\""), "{problem}");
 }
