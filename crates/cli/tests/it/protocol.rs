@@ -285,6 +285,10 @@ fn arguments_are_answered_as_tool_results() {
     assert!(text.contains("`context_tokens` is required"), "{text}");
     let text = call(&mut client, json!({"name": "get_workflow_status", "arguments": {"session_token": "x"}}));
     assert!(text.contains("session_index"), "{text}");
+    let deep = (0..490).fold(json!(1), |inner, _| json!([inner]));
+    let arguments = json!({"session_index": "ABCDE2", "activity_id": "plan", "variables_changed": {"deep": deep}});
+    let text = call(&mut client, json!({"name": "next_activity", "arguments": arguments}));
+    assert!(text.starts_with("PARAM_TOO_LARGE: ") && text.contains("64"), "{text}");
     // Null and a JSON text are read as arguments.
     for arguments in [Value::Null, json!("{}")] {
         let result = client.request("tools/call", json!({"name": "health_check", "arguments": arguments})).result();
