@@ -115,7 +115,11 @@ pub trait FileSystem: Send + Sync + Debug {
     fn now(&self) -> SystemTime;
 }
 
-/// The real disk.
+/// Most bytes that are read of one file, far above every limit of what this crate writes. A guard of the memory.
+const MAX_READ: u64 = 256 * 1024 * 1024;
+
+/// The real disk. Only regular files are opened, and none is waited for: a pipe or a device under the name of a state,
+/// a seal or a lock would hold the call for ever.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OsFileSystem;
 
@@ -155,19 +159,22 @@ impl FileSystem for OsFileSystem {
             Open::Existing => options.read(true),
         };
         private(&mut options);
-        Ok(Box::new(options.open(path)?))
+        Ok(Box::new(open_regular(&mut options, path)?))
     }
 
     fn read_from(&self, path: &Path, offset: u64) -> io::Result<Vec<u8>> {
         use std::io::{Read as _, Seek as _};
 
-        if offset == 0 {
-            return fs::read(path);
+        let mut file = open_regular(fs::OpenOptions::new().read(true), path)?;
+        if offset > 0 {
+            file.seek(io::SeekFrom::Start(offset))?;
         }
-        let mut file = fs::File::open(path)?;
-        file.seek(io::SeekFrom::Start(offset))?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        file.take(MAX_READ + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_READ {
+            let reason = format!("it has more than {MAX_READ} bytes");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+        }
         Ok(bytes)
     }
 
@@ -262,6 +269,20 @@ fn known(metadata: &fs::Metadata) -> Stat {
     }
 }
 
+fn open_regular(options: &mut fs::OpenOptions, path: &Path) -> io::Result<fs::File> {
+    at_once(options);
+    let file = options.open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() {
+        return Ok(file);
+    }
+    Err(if kind.is_dir() {
+        io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")
+    } else {
+        io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")
+    })
+}
+
 #[cfg(unix)]
 fn private(options: &mut fs::OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -271,6 +292,17 @@ fn private(options: &mut fs::OpenOptions) {
 
 #[cfg(not(unix))]
 fn private(_options: &mut fs::OpenOptions) {}
+
+/// Opening does not wait for the other end of a pipe.
+#[cfg(unix)]
+fn at_once(options: &mut fs::OpenOptions) {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+}
+
+#[cfg(not(unix))]
+fn at_once(_options: &mut fs::OpenOptions) {}
 
 #[cfg(unix)]
 fn private_dir(path: &Path) -> io::Result<()> {
@@ -365,6 +397,26 @@ impl Disk {
         }
     }
 
+    /// [`Disk::create_dirs`], and the names of path and ancestors below `root` are on the medium afterwards: those of
+    /// directories that were there too, since whoever made them may have died before syncing.
+    pub(crate) fn create_durable_dirs(&self, root: &Path, path: &Path) -> io::Result<bool> {
+        let created = self.create_dirs(path)?;
+        self.sync_above(root, path)?;
+        Ok(created)
+    }
+
+    /// Brings the name of a path, and those of its ancestors below `root`, to the medium. Ancestors that this user may
+    /// not list were made by somebody else.
+    pub(crate) fn sync_above(&self, root: &Path, path: &Path) -> io::Result<()> {
+        for above in path.ancestors().skip(1).take_while(|above| above.starts_with(root)) {
+            match self.sync_dir(above) {
+                Err(error) if is_forbidden(&error) => {}
+                outcome => outcome?,
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         uninterrupted(|| self.0.rename(from, to))
     }
@@ -441,6 +493,11 @@ pub(crate) fn write_all(file: &mut dyn OpenFile, mut bytes: &[u8]) -> io::Result
     Ok(())
 }
 
+/// Whether a directory is none of this user's business.
+pub(crate) fn is_forbidden(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -456,4 +513,37 @@ pub(crate) fn staging(path: &Path) -> PathBuf {
     let mut name = path.file_name().map(OsString::from).unwrap_or_default();
     name.push(format!("{STAGED}{}-{}", std::process::id(), data_encoding::HEXLOWER.encode(&random)));
     path.with_file_name(name)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_opened_and_none_is_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        fs::write(path("file"), "text").unwrap();
+        symlink("file", path("link")).unwrap();
+        fs::create_dir(path("dir")).unwrap();
+        symlink("/dev/zero", path("device")).unwrap();
+        mknodat(CWD, path("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let check = |name: &str, opens: bool| {
+            let read = OsFileSystem.read_from(&path(name), 0);
+            assert_eq!(read.is_ok(), opens, "{name}: {read:?}");
+            for how in [Open::Append, Open::Lock, Open::Existing] {
+                let opened = OsFileSystem.open(&path(name), how);
+                assert_eq!(opened.is_ok(), opens, "{name}, {how:?}: {opened:?}");
+            }
+        };
+        check("file", true);
+        check("link", true);
+        for name in ["dir", "device", "pipe"] {
+            check(name, false);
+        }
+    }
 }
