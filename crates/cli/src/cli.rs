@@ -9,6 +9,7 @@ use crate::command;
 /// What `--help` says below the options.
 const EXAMPLES: &str = "\
 Examples:
+  workflow-server demo                            see in half a minute what this is about
   workflow-server                                 serve the git work tree that you are in, over stdio
   workflow-server --workspace . --workflow-dir ~/workflows
   workflow-server list                            which workflows there are
@@ -114,6 +115,7 @@ impl Flags {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(command::serve::Serve),
+    Demo(command::demo::Demo),
     Call(command::call::Call),
     List(command::list::List),
     Show(command::show::Show),
@@ -122,9 +124,10 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether the command takes settings from a configuration file; `config init` works where a broken one lies.
+    /// Whether the command takes settings from a configuration file; `config init` works where a broken
+    /// one lies, `demo` brings its own.
     pub(crate) fn reads_file(&self) -> bool {
-        !matches!(self, Self::Config(settings) if settings.writes())
+        !matches!(self, Self::Config(settings) if settings.writes()) && !matches!(self, Self::Demo(_))
     }
 }
 

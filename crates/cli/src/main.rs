@@ -32,6 +32,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let config = Config::read(&cli.flags, &surroundings).map_err(Failure::Usage)?;
     match command {
         Command::Serve(serve) => serve.run(&config),
+        Command::Demo(demo) => demo.run(),
         Command::Call(call) => call.run(&config),
         Command::List(list) => list.run(&config),
         Command::Show(show) => show.run(&config),

@@ -66,21 +66,32 @@ impl Serve {
         let server = Server::new(config.library(), store, config.engine.clone())
             .with_problems(problems)
             .with_full_audit(config.audit_full);
-        workflow_mcp::serve(&Arc::new(server), io::stdin(), io::stdout(), orphaned())?;
+        workflow_mcp::serve(&Arc::new(server), io::stdin(), io::stdout(), abandoned())?;
         tracing::info!("ended");
         Ok(())
     }
 }
 
-/// Tells whether the process that started this one is gone: its place as parent has been taken by another.
+/// Tells whether nobody is left to serve: another process has taken the place of the parent, or nobody can read stdout
+/// any more, which a server that waits for its next request would not notice.
 #[cfg(unix)]
-fn orphaned() -> impl Fn() -> bool + Send + 'static {
+fn abandoned() -> impl Fn() -> bool + Send + 'static {
     let parent = rustix::process::getppid();
-    move || rustix::process::getppid() != parent
+    move || rustix::process::getppid() != parent || is_closed(&io::stdout())
+}
+
+/// Whether the other end of a pipe or socket is closed. What cannot be asked counts as open.
+#[cfg(unix)]
+fn is_closed(output: &impl std::os::fd::AsFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let mut asked = [PollFd::new(output, PollFlags::empty())];
+    poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok()
+        && asked[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 /// Elsewhere the end of stdin is the only sign.
 #[cfg(not(unix))]
-fn orphaned() -> impl Fn() -> bool + Send + 'static {
+fn abandoned() -> impl Fn() -> bool + Send + 'static {
     || false
 }

@@ -1,0 +1,185 @@
+//! `demo`: a whole piece of work in one process, the three roles played by this program.
+
+mod client;
+mod script;
+mod stage;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use workflow_corpus::Library;
+use workflow_mcp::Server;
+use workflow_store::FileStore;
+
+use crate::bundled;
+use crate::cli::Flags;
+use crate::config::{Config, FILE_NAME, SETTINGS, Surroundings};
+use crate::exit::Failure;
+use crate::printer::{self, DIM, STRONG, styled};
+use script::Script;
+use stage::{Role, Stage};
+
+/// Plays the quick tour from beginning to end and shows every call
+///
+/// This program plays the user, the orchestrator and the workers; the server is the real one, spoken to over its
+/// protocol. It works in a temporary directory and touches nothing else.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  workflow-server demo\n  workflow-server demo --slow\n  workflow-server demo --keep     then go on with `workflow-server call`"
+)]
+pub(crate) struct Demo {
+    /// Leave the workspace, to look at it or to go on with `call`; also when the demo is interrupted
+    #[arg(long)]
+    keep: bool,
+    /// Pause between the lines, and leave gates shut for as long as they are in real work
+    #[arg(long)]
+    slow: bool,
+}
+
+/// Planning slug of the demo's session.
+const SLUG: &str = "my-tour";
+
+/// A workspace in the temporary directory.
+enum Workspace {
+    Temporary(TempDir),
+    Kept(PathBuf),
+}
+
+impl Workspace {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Temporary(dir) => dir.path(),
+            Self::Kept(path) => path,
+        }
+    }
+}
+
+/// Everything that the script is told.
+struct Place {
+    workspace: PathBuf,
+    planning: PathBuf,
+    min_response: Duration,
+    state: Box<dyn Fn() -> Result<Arc<Server>, Failure>>,
+}
+
+impl Demo {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let workspace =
+            self.workspace().map_err(|error| Failure::failed(format!("no temporary directory: {error}")))?;
+        let place = place(workspace.path())?;
+        let server = (place.state)()?;
+        let mut stage = Stage::new(&server, self.slow, script::SCENES)?;
+        drop(server);
+        let arguments = json!({"agent_id": "orchestrator", "workflow_id": "quick-tour", "planning_slug": SLUG});
+        // The session is there before anything is said about it, so that what is said stays true if this is interrupted.
+        let started = stage.quietly(Role::Orchestrator, "start_session", &arguments)?;
+        let index = serde_json::from_str::<Value>(&started.text).ok();
+        let index = index.and_then(|answer| answer.get("session_index")?.as_str().map(str::to_owned));
+        let index = index.ok_or_else(|| Failure::failed(format!("the session did not start: {}", started.text)))?;
+        self.introduce(&place, &index)?;
+        let mut script = Script { stage, place, index };
+        script.play(&arguments, &started)?;
+        drop(script);
+        self.leave(workspace.path())
+    }
+
+    /// The directory, with a file that makes `call` find the same sessions.
+    fn workspace(&self) -> std::io::Result<Workspace> {
+        let dir = tempfile::Builder::new().prefix("workflow-demo-").tempdir()?;
+        let mut file = "# Written by `workflow-server demo`.\nstate_dir = \".state\"\nwith_bundled = true\n".to_owned();
+        if !self.slow {
+            file.push_str("checkpoint_min_response_ms = 0\n");
+        }
+        std::fs::write(dir.path().join(FILE_NAME), file)?;
+        Ok(if self.keep { Workspace::Kept(dir.keep()) } else { Workspace::Temporary(dir) })
+    }
+
+    fn introduce(&self, place: &Place, index: &str) -> Result<(), Failure> {
+        let strong = |text: &str| styled(STRONG, text);
+        let mut lines = vec![
+            format!(
+                "{}  {}{}",
+                strong("workspace"),
+                place.workspace.display(),
+                if self.keep { "" } else { " (temporary)" }
+            ),
+            format!("{}    {index}", strong("session")),
+        ];
+        if self.keep {
+            lines.push(format!("{}   {}", strong("go on by"), command(&place.workspace, "get_workflow_status", index)));
+        }
+        lines.push(String::new());
+        lines.push(
+            "Three roles take part. This program plays them; the server that answers is the real one.".to_owned(),
+        );
+        lines.push("  user          decides".to_owned());
+        lines.push("  orchestrator  keeps the work on its way and brings decisions to the user".to_owned());
+        lines.push("  worker        is given one activity, with all that it needs for it and no more".to_owned());
+        let gates = if self.slow {
+            "A gate stays shut for 3 s, so that nobody answers it without reading."
+        } else {
+            "The demo answers gates at once; in real work a gate stays shut for 3 s, so that it is read."
+        };
+        lines.push(format!("{gates}\nEvery call carries session_index={index}; it is left out below."));
+        printer::print(&lines.join("\n"))?;
+        Ok(())
+    }
+
+    fn leave(&self, workspace: &Path) -> Result<(), Failure> {
+        let binary = binary();
+        let mut rows = vec![
+            (format!("{binary} show quick-tour"), "what you have just seen, as a definition"),
+            (format!("{binary} call discover"), "what an agent is told first"),
+            (format!("{binary} demo --slow"), "the same again, to watch"),
+            ("README.md".to_owned(), "connect your agent; write a workflow of your own"),
+        ];
+        if self.keep {
+            let list = format!("{binary} session list --workspace {}", workspace.display());
+            rows.insert(0, (list, "the session that was kept"));
+        }
+        let width = rows.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+        let rows: Vec<String> =
+            rows.iter().map(|(command, about)| format!("  {command:width$}  {}", styled(DIM, about))).collect();
+        printer::print(&format!("\n{}\n{}", styled(STRONG, "What to do next"), rows.join("\n")))?;
+        Ok(())
+    }
+}
+
+/// The settings of the workspace's own file and nothing else, so that a demo never touches real work.
+fn place(workspace: &Path) -> Result<Place, Failure> {
+    let workspace = workspace.canonicalize()?;
+    let flags = Flags { workspace: Some(workspace.clone()), ..Flags::default() };
+    let read = |path: &Path| std::fs::read_to_string(path);
+    let surroundings = Surroundings { env: &|_| None, cwd: workspace.clone(), read: Some(&read) };
+    let config = Config::read(&flags, &surroundings).map_err(Failure::Usage)?;
+    let options = config.store().map_err(Failure::Usage)?;
+    let min_response = Duration::from_millis(config.engine.checkpoint_min_response_ms);
+    let state = move || {
+        let store = FileStore::open(options.clone())?;
+        let library = Library::new(vec![bundled::root()], None);
+        Ok(Arc::new(Server::new(library, store, config.engine.clone())))
+    };
+    let planning = workspace.join(".engineering/artifacts/planning").join(SLUG);
+    Ok(Place { workspace, planning, min_response, state: Box::new(state) })
+}
+
+/// A command line that makes a call in the workspace, whatever this environment says.
+fn command(workspace: &Path, tool: &str, index: &str) -> String {
+    let names = SETTINGS.iter().flat_map(|setting| setting.env).chain(&["WORKFLOW_SERVER_CONFIG"]);
+    let mut unset: Vec<&str> = names.copied().filter(|name| std::env::var_os(name).is_some()).collect();
+    unset.dedup();
+    // The flag goes over these anyway.
+    unset.retain(|name| !matches!(*name, "WORKFLOW_WORKSPACE" | "WORKTREE_ROOT"));
+    let prefix: String = unset.iter().map(|name| format!("-u {name} ")).collect();
+    let prefix = if prefix.is_empty() { prefix } else { format!("env {prefix}") };
+    format!("{prefix}{} call {tool} --workspace {} session_index={index}", binary(), workspace.display())
+}
+
+/// How this program was called.
+fn binary() -> String {
+    std::env::args_os().next().map_or_else(|| "workflow-server".to_owned(), |name| name.to_string_lossy().into_owned())
+}
