@@ -108,7 +108,8 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let depth = lineage::of(call.workset).len() + 1;
     let deep = lineage::check_depth(depth)?;
     let repo = params.repo.as_deref().map(repo::normalise).transpose()?;
-    if call.session()?.status != Status::Running {
+    // in `complete` the session is completed, but its steps still run
+    if call.session()?.is_over() || call.session()?.status == Status::Aborted {
         call.warn(
             "W_PARENT_COMPLETED",
             format!(

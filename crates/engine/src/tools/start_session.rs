@@ -116,8 +116,8 @@ impl Params {
             (Some(slug), Some((last, _))) if *slug != last => Err(Refusal::new(
                 "SLUG_CONFLICT",
                 format!(
-                    "planning_slug '{slug}' and the last segment of planning_folder, '{last}', name different folders. \
-                     Send one of the two."
+                    "planning_slug '{slug}' and the last segment of planning_folder, '{last}', name different folders; sent \
+                     together they must be equal. Send one of the two, or omit both for a meta bootstrap."
                 ),
             )
             .with("planning_slug", slug.as_str())
@@ -146,7 +146,8 @@ fn target(env: &Environment<'_>, arguments: &Arguments) -> Result<Target, Refusa
             return Err(Refusal::new(
                 "SLUG_CONFLICT",
                 format!(
-                    "planning_slug and parent_planning_slug are both '{parent}', but no session is its own parent."
+                    "planning_slug and parent_planning_slug are both '{parent}', but no session is its own parent. Pass \
+                     another planning_slug for the child, or omit parent_planning_slug to resume '{parent}'."
                 ),
             )
             .with("planning_slug", parent.as_str()));

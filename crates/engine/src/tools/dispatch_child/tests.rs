@@ -250,6 +250,9 @@ fn a_durable_parent_ignores_the_slug_and_an_ended_one_warns() {
     let parent = durable(&workspace);
     workspace.change(&parent, |session| session.status = Status::Completed);
     let arguments = json!({"session_index": parent, "workflow_id": "mini", "planning_slug": "other"});
+    let reply = workspace.call("dispatch_child", arguments.clone());
+    assert_eq!(Workspace::codes(&reply), ["W_SLUG_IGNORED"], "a completed parent may still carry out `complete`");
+    workspace.change(&parent, |session| "__terminal__".clone_into(&mut session.current_activity));
     let reply = workspace.call("dispatch_child", arguments);
     assert_eq!(Workspace::codes(&reply), ["W_PARENT_COMPLETED", "W_SLUG_IGNORED"]);
     assert!(!members(&reply).contains_key("planning_slug"));
