@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{Run, codes};
-use crate::state::{Event, Status};
+use crate::{
+    state::{Event, Status},
+    workspace::Workspace,
+};
 
 fn kinds_since(run: &Run, start: usize) -> Vec<(String, String)> {
     let pair = |event: &Event| (event.kind().to_owned(), event.activity().to_owned());
@@ -279,4 +282,15 @@ fn parents_are_told_once_of_children_of_both_kinds() {
         run.ws.call("next_activity", json!({"session_index": child, "activity_id": "__terminal__"}));
         assert_eq!((run.session().history, run.session().seq), (parent.history, parent.seq), "told once");
     }
+}
+
+/// The definition is looked for before the gate and the target (spec 03 §5.8).
+#[test]
+fn a_lost_definition_is_told_before_the_closed_gate() {
+    let mut run = Run::at("plan");
+    assert_eq!(run.stop("confirm"), "yielded");
+    assert_eq!(run.refused("next_activity", json!({"activity_id": "nowhere"})).code, "CHECKPOINT_ACTIVE");
+    run.ws.corpus = Workspace::over(&super::FILES[super::FILES.len() - 2..]).corpus;
+    assert_eq!(run.refused("next_activity", json!({"activity_id": "ship"})).code, "WORKFLOW_NOT_FOUND");
+    assert_eq!(run.refused("get_workflow", json!({})).code, "CHECKPOINT_ACTIVE");
 }

@@ -42,7 +42,8 @@ pub struct Tool {
     pub description: &'static str,
     /// Hints for clients.
     pub annotations: Annotations,
-    /// Refused while a checkpoint of the addressed session is active (spec 03 §4.3).
+    /// Refused before anything else while a checkpoint of the addressed session is active (spec 03 §4.3). Tools that have
+    /// something to look at first, or another code, look at the gate themselves.
     pub gated: bool,
     /// A repetition with equal arguments answers the same (spec 03 §4.2).
     pub retryable: bool,

@@ -10,7 +10,7 @@ use workflow_corpus::{Activity, COMPLETE, TERMINAL, Warning, Workflow};
 use crate::{
     Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Timestamp, Tool, batch,
     call::activity_not_found,
-    completion,
+    checkpoint, completion,
     schema::input_schema,
     state::{DeclaredArtifact, Event, Session, Status},
     target::valid_index,
@@ -34,7 +34,8 @@ pub(crate) static TOOL: Tool = Tool {
                   agent_id with context_tokens asks whether that worker may take the target too: read batch.may_continue. \
                   A repetition of the same call answers the same with already_done. trace_ref is for get_trace.",
     annotations: Annotations { read_only: false, idempotent: false },
-    gated: true,
+    // it looks for its definition before the gate
+    gated: false,
     retryable: true,
     traced: true,
     schema: input_schema::<Params>,
@@ -172,6 +173,7 @@ fn target(_env: &Environment<'_>, arguments: &Arguments) -> Result<Target, Refus
 fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let params = Params::read(call.arguments)?;
     let workflow = call.workflow()?;
+    checkpoint::gate(call.session()?, call.env.signer)?;
     let entered = params.activity_id.as_str();
     let name = match workflow.activity(entered) {
         Some(activity) => activity.name.clone(),
