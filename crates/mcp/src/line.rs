@@ -1,7 +1,8 @@
 //! Lines of JSON on a stream: bounded reading, and what is wrong with a line that is no JSON.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 /// Longest line that is read, in bytes.
@@ -13,43 +14,45 @@ const MAX_LEVELS: usize = 512;
 /// Stands where a line holds a value that JSON can write and no text or number can hold. A noncharacter.
 const MARK: char = '\u{FDD0}';
 
+/// How far an overlong line is searched for its [`Head`], in multiples of what is read.
+const SEARCHED: u64 = 2;
+
 /// One line as it came.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Line {
     /// Without its line end; never only white space.
     Text(Vec<u8>),
     /// More than [`MAX_LINE`] bytes; skipped to its end.
-    TooLong,
+    TooLong(Head),
+}
+
+/// What an answer to a message that is not taken has to know: otherwise the sender would wait for it for ever.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+pub(crate) struct Head {
+    /// The request's id, where it can be found.
+    pub(crate) id: Option<Value>,
+    /// The request's method.
+    pub(crate) method: Option<String>,
+}
+
+impl Head {
+    /// Everything but the two is skipped, in constant space and without recursion.
+    fn of(text: impl Read) -> Self {
+        serde_json::from_reader(io::BufReader::new(text)).unwrap_or_default()
+    }
 }
 
 /// Reads the next line that is not blank; `None` at the end of the stream. A last line needs no line end.
 pub(crate) fn next_line(input: &mut impl BufRead, max: usize) -> io::Result<Option<Line>> {
-    let mut line = Vec::new();
-    let mut skipping = false;
     loop {
-        let (used, complete) = match input.fill_buf() {
-            Ok([]) => (0, true),
-            Ok(available) => {
-                let end = available.iter().position(|byte| *byte == b'\n');
-                let taken = end.map_or(available.len(), |end| end + 1);
-                if !skipping && line.len() + taken > max.saturating_add(1) {
-                    skipping = true;
-                    line = Vec::new();
-                }
-                if !skipping {
-                    line.extend_from_slice(&available[..taken]);
-                }
-                (taken, end.is_some())
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        input.consume(used);
-        if !complete {
-            continue;
-        }
-        if skipping {
-            return Ok(Some(Line::TooLong));
+        let mut line = Vec::new();
+        let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
+        let used = input.by_ref().take(limit).read_until(b'\n', &mut line)?;
+        if used > max && line.last() != Some(&b'\n') {
+            let mut rest = UntilLineEnd { input, ended: false };
+            let head = Head::of(line.as_slice().chain(&mut rest).take(limit.saturating_mul(SEARCHED)));
+            io::copy(&mut rest, &mut io::sink())?;
+            return Ok(Some(Line::TooLong(head)));
         }
         let text = line.trim_ascii();
         if !text.is_empty() {
@@ -58,7 +61,27 @@ pub(crate) fn next_line(input: &mut impl BufRead, max: usize) -> io::Result<Opti
         if used == 0 {
             return Ok(None);
         }
-        line.clear();
+    }
+}
+
+/// The rest of a line; its end is taken and not given.
+struct UntilLineEnd<'a, R> {
+    input: &'a mut R,
+    ended: bool,
+}
+
+impl<R: BufRead> Read for UntilLineEnd<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.ended || buffer.is_empty() {
+            return Ok(0);
+        }
+        let available = self.input.fill_buf()?;
+        let end = available.iter().take(buffer.len()).position(|byte| *byte == b'\n');
+        let given = end.unwrap_or_else(|| available.len().min(buffer.len()));
+        buffer[..given].copy_from_slice(&available[..given]);
+        self.ended = end.is_some();
+        self.input.consume(given + usize::from(self.ended));
+        Ok(given)
     }
 }
 
@@ -69,6 +92,8 @@ pub(crate) enum Decoded {
     Value(Value),
     /// No JSON; why.
     Malformed(String),
+    /// Nested deeper than this many levels.
+    TooDeep(usize, Head),
     /// JSON with a number or a text that cannot be represented; the value with marks, and the path of the first.
     Unrepresentable(Value, String),
 }
@@ -80,7 +105,7 @@ pub(crate) fn decode(line: &[u8]) -> Decoded {
         Err(error) => return Decoded::Malformed(format!("not UTF-8 at byte {}", error.valid_up_to() + 1)),
     };
     if levels(text) > MAX_LEVELS {
-        return Decoded::Malformed(format!("nested deeper than {MAX_LEVELS} levels"));
+        return Decoded::TooDeep(MAX_LEVELS, Head::of(text.as_bytes()));
     }
     match parse(text) {
         Ok(value) => Decoded::Value(value),
@@ -217,8 +242,19 @@ mod tests {
         check_lines(b"\n  \r\n\n", 10, &[]);
         check_lines(b"a\r\n\nb", 10, &[text("a"), text("b")]);
         check_lines(b"0123456789\nx\n", 10, &[text("0123456789"), text("x")]);
-        check_lines(b"0123456789a\nx\n", 10, &[Line::TooLong, text("x")]);
-        check_lines(b"0123456789abcdefghijklmnop", 10, &[Line::TooLong]);
+        check_lines(b"0123456789a\nx\n", 10, &[Line::TooLong(Head::default()), text("x")]);
+        check_lines(b"0123456789abcdefghijklmnop", 10, &[Line::TooLong(Head::default())]);
+    }
+
+    #[test]
+    fn a_line_that_is_not_taken_says_whose_it_is() {
+        let head = |id: Value| Head { id: Some(id), method: Some("m".to_owned()) };
+        let long = r#"{"params":{"a":"bcdefghijklmnopqrstuvwxyz\n"},"method":"m","id":"seven"}"#;
+        check_lines(format!("{long}\nx").as_bytes(), 40, &[Line::TooLong(head(json!("seven"))), text("x")]);
+        // Too far away to be looked for.
+        check_lines(format!("{long}\nx").as_bytes(), 10, &[Line::TooLong(Head::default()), text("x")]);
+        let deep = format!(r#"{{"id":7,"params":{}{},"method":"m"}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(decode(deep.as_bytes()), Decoded::TooDeep(512, head(json!(7))));
     }
 
     #[track_caller]
@@ -235,7 +271,7 @@ mod tests {
         assert!(matches!(decode(b"1 2"), Decoded::Malformed(_)));
         let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
         assert!(matches!(decode(deep(512).as_bytes()), Decoded::Value(_)));
-        assert!(matches!(decode(deep(513).as_bytes()), Decoded::Malformed(reason) if reason.contains("512")));
+        assert_eq!(decode(deep(513).as_bytes()), Decoded::TooDeep(512, Head::default()));
     }
 
     #[test]

@@ -62,6 +62,21 @@ fn a_closed_stdout_ends_the_process() {
 
 #[cfg(unix)]
 #[test]
+fn a_closed_stdout_ends_a_process_that_waits() {
+    let sandbox = sandbox();
+    let mut command = sandbox.command(sandbox.places());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let stdin = child.stdin.take();
+    drop(child.stdout.take());
+    // Nothing is asked, so nothing is written that could fail.
+    let status = child.wait().unwrap();
+    drop(stdin);
+    assert!(status.success(), "{status}");
+}
+
+#[cfg(unix)]
+#[test]
 fn a_dead_parent_ends_the_process() {
     let sandbox = sandbox();
     let mut shell = std::process::Command::new("sh");

@@ -218,7 +218,6 @@ fn what_is_no_message_is_answered() {
     check(b"\n  \n\r\n\xff\n", -32700, Value::Null);
     check(b"{\"jsonrpc\":\"2.0\",\"id\":1\n", -32700, Value::Null);
     check(b"5\n", -32600, Value::Null);
-    check(b"{\"id\": 90, \"result\": {}, \"error\": {}}\n", -32600, json!(90));
     check(b"[]\n", -32600, Value::Null);
     check(b"{\"jsonrpc\":\"2.0\",\"id\":91,\"method\":\"no/such\"}\n", -32601, json!(91));
     check(b"{\"jsonrpc\":\"2.0\",\"id\":92,\"method\":\"tools/call\",\"params\":{\"name\":5}}\n", -32602, json!(92));
@@ -227,8 +226,49 @@ fn what_is_no_message_is_answered() {
     long.push(b'\n');
     check(&long, -32600, Value::Null);
     let deep = format!("{}{}\n", "[".repeat(2000), "]".repeat(2000));
-    check(deep.as_bytes(), -32700, Value::Null);
+    check(deep.as_bytes(), -32600, Value::Null);
+    let incomplete = br#"{"jsonrpc":"2.0","id":94,"method":"initialize","params":{"protocolVersion":5}}"#;
+    check(&[incomplete.as_slice(), b"\n"].concat(), -32602, json!(94));
     assert_eq!(client.request("ping", json!({})).result(), json!({}));
+}
+
+#[test]
+fn answers_and_notifications_are_not_answered() {
+    let sandbox = sandbox();
+    let mut client = sandbox.connect();
+    for line in [
+        r#"{"jsonrpc":"2.0","id":90,"result":{},"error":{}}"#,
+        r#"{"jsonrpc":"2.0","id":90,"error":{}}"#,
+        r#"{"jsonrpc":"2.0","id":90,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/progress","params":5}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}"#,
+        r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"health_check"}}"#,
+    ] {
+        client.send_raw(line.as_bytes());
+        client.send_raw(b"\n");
+    }
+    assert_eq!(client.request("ping", json!({})).result(), json!({}));
+    let (status, _, rest) = client.finish();
+    assert!(status.success() && rest.is_empty(), "{rest:?}");
+}
+
+#[test]
+fn a_call_that_is_too_large_to_be_read_is_answered_as_one() {
+    let sandbox = sandbox();
+    let mut client = sandbox.connect();
+    let deep = format!("{}{}", "[".repeat(2000), "]".repeat(2000));
+    let long = format!("\"{}\"", "x".repeat(17 * 1024 * 1024));
+    for (id, value) in [(95, deep), (96, long)] {
+        // The id last, as some clients write it.
+        let line = format!(
+            "{{\"method\":\"tools/call\",\"params\":{{\"name\":\"start_session\",\"arguments\":{{\"user_request\":{value}}}}},\
+             \"jsonrpc\":\"2.0\",\"id\":{id}}}\n"
+        );
+        client.send_raw(line.as_bytes());
+        let answer = client.answer(id).result();
+        assert_eq!(answer["isError"], true);
+        assert_eq!(answer["_meta"]["error"]["code"], "PARAM_TOO_LARGE");
+    }
 }
 
 #[test]

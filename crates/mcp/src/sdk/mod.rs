@@ -71,7 +71,7 @@ async fn session(
         while !orphaned() {
             tokio::time::sleep(PARENT_POLL).await;
         }
-        tracing::info!("the parent process is gone");
+        tracing::info!("nobody is left to serve");
         watched.now();
     });
     let finished = pipe.finished();

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use workflow_engine::Refusal;
 
-use crate::line::{self, Decoded, Line};
+use crate::line::{self, Decoded, Head, Line};
 
 /// Messages that wait for the service before the reader waits too.
 const QUEUE: usize = 16;
@@ -31,6 +31,7 @@ const STACK: usize = 16 * 1024 * 1024;
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
+const INVALID_PARAMS: i64 = -32602;
 
 /// Says that the connection is over, whatever the streams do; cloned to whoever may say so.
 #[derive(Clone)]
@@ -216,9 +217,9 @@ fn read_all(input: impl Read, sender: &mpsc::Sender<ClientJsonRpcMessage>, answe
 fn messages(line: Line, answers: &Outgoing) -> Vec<ClientJsonRpcMessage> {
     let line = match line {
         Line::Text(line) => line,
-        Line::TooLong => {
-            let text = format!("Invalid Request: the line has more than {} bytes and was skipped", line::MAX_LINE);
-            answers.error(INVALID_REQUEST, &text);
+        Line::TooLong(head) => {
+            let reason = format!("the request has more than {} bytes and was skipped", line::MAX_LINE);
+            answers.post::<()>(too_large(head, &reason));
             return Vec::new();
         }
     };
@@ -229,6 +230,10 @@ fn messages(line: Line, answers: &Outgoing) -> Vec<ClientJsonRpcMessage> {
             answers.error(PARSE_ERROR, &format!("Parse error: {reason}"));
             Vec::new()
         }
+        Decoded::TooDeep(levels, head) => {
+            answers.post::<()>(too_large(head, &format!("the request nests more than {levels} levels")));
+            Vec::new()
+        }
         Decoded::Unrepresentable(value, path) => {
             answers.post::<()>(unrepresentable(&value, &path));
             Vec::new()
@@ -236,11 +241,26 @@ fn messages(line: Line, answers: &Outgoing) -> Vec<ClientJsonRpcMessage> {
     }
 }
 
-/// Takes a value as a message, or gives the answer to one that is none.
+/// Takes a value as a message, or gives the answer to one that is none. Notifications and answers have no answer.
 fn message(value: Value) -> Result<Option<ClientJsonRpcMessage>, Value> {
     let id = value.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
+    let method = value.get("method").cloned();
+    let is_answer = method.is_none() && (value.get("result").is_some() || value.get("error").is_some());
+    let is_notification = method.as_ref().is_some_and(Value::is_string) && value.get("id").is_none();
     match serde_json::from_value(value) {
+        Ok(JsonRpcMessage::Request(request))
+            if method.as_ref().is_some_and(|method| method == "initialize")
+                && !matches!(request.request, ClientRequest::InitializeRequest(_)) =>
+        {
+            let text = "initialize needs `protocolVersion` (a text such as \"2025-06-18\"), `capabilities` (an object) \
+                        and `clientInfo` with `name` and `version` (texts) in its params";
+            Err(error_object(id.as_ref(), INVALID_PARAMS, text))
+        }
         Ok(message) => Ok(Some(message)),
+        Err(error) if is_answer || is_notification => {
+            tracing::debug!(%error, "a notification or an answer that cannot be understood is dropped");
+            Ok(None)
+        }
         Err(error) => Err(error_object(id.as_ref(), INVALID_REQUEST, &format!("Invalid Request: {error}"))),
     }
 }
@@ -267,9 +287,12 @@ fn batch(entries: Vec<Value>, answers: &Outgoing) -> Vec<ClientJsonRpcMessage> {
     found
 }
 
-/// The answer to a message that holds what no value can hold: a tool error for a tool call, else a protocol error.
+/// The answer to a message that holds what no value can hold.
 fn unrepresentable(value: &Value, path: &str) -> Value {
-    let id = value.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
+    let head = Head {
+        id: value.get("id").cloned(),
+        method: value.get("method").and_then(Value::as_str).map(ToOwned::to_owned),
+    };
     let place = path.strip_prefix(".params.arguments.").unwrap_or(path.trim_start_matches('.'));
     let refusal = Refusal::new(
         "VALUE_NOT_JSON",
@@ -279,12 +302,27 @@ fn unrepresentable(value: &Value, path: &str) -> Value {
         ),
     )
     .with("path", place);
-    if let (Some(id), Some("tools/call")) = (&id, value.get("method").and_then(Value::as_str)) {
+    refused(head, PARSE_ERROR, "Parse error", &refusal)
+}
+
+/// The answer to a message that is longer or deeper than what is read.
+fn too_large(head: Head, reason: &str) -> Value {
+    let text = format!(
+        "{reason}. Nothing was changed. Shorten it, or keep the long form in a file of the planning folder and pass its \
+         path."
+    );
+    refused(head, INVALID_REQUEST, "Invalid Request", &Refusal::new("PARAM_TOO_LARGE", text))
+}
+
+/// A tool error for a tool call, else a protocol error.
+fn refused(head: Head, code: i64, class: &str, refusal: &Refusal) -> Value {
+    let id = head.id.filter(|id| id.is_string() || id.is_number());
+    if let (Some(id), Some("tools/call")) = (&id, head.method.as_deref()) {
         let text = [json!({"type": "text", "text": refusal.text()})];
         let result = json!({"content": text, "isError": true, "_meta": refusal.meta()});
         return json!({"jsonrpc": "2.0", "id": id, "result": result});
     }
-    error_object(id.as_ref(), PARSE_ERROR, &format!("Parse error: {}", refusal.message))
+    error_object(id.as_ref(), code, &format!("{class}: {}", refusal.message))
 }
 
 fn error_object(id: Option<&Value>, code: i64, message: &str) -> Value {
