@@ -49,6 +49,13 @@ pub struct Listing {
     pub warnings: Vec<String>,
 }
 
+impl Listing {
+    /// Ids of the listed workflows that can be started: all that load.
+    pub fn startable(&self) -> impl Iterator<Item = &str> {
+        self.workflows.iter().filter(|workflow| workflow.status != Status::Broken).map(|workflow| workflow.id.as_str())
+    }
+}
+
 /// One item of the list.
 #[derive(Clone, Debug)]
 pub struct ListedWorkflow {

@@ -14,6 +14,19 @@ use crate::{
 /// Recorded option of a checkpoint whose condition did not hold.
 pub(crate) const DISMISSED: &str = "__condition_not_met__";
 
+/// What a worker is told to do about an answer.
+pub(crate) fn instruction(checkpoint: &str, option: &str, when: &str) -> String {
+    if option == DISMISSED {
+        return format!(
+            "Checkpoint `{checkpoint}` was dismissed{when}: its condition does not hold. There is no answer to follow; go \
+             on with the next step."
+        );
+    }
+    format!(
+        "Checkpoint `{checkpoint}` was answered with `{option}`{when}. Follow that answer and go on with the next step."
+    )
+}
+
 /// Key of an answer in `checkpointResponses`.
 pub(crate) fn key(activity: &str, checkpoint: &str) -> String {
     format!("{activity}-{checkpoint}")

@@ -60,7 +60,12 @@ fn trap_03_14_17_a_dismissal_is_an_answer_within_the_visit() {
     let answer = run.json("respond_checkpoint", json!({"condition_not_met": true}));
     assert_eq!((&answer["dismissed"], answer.get("resolved_option")), (&json!(true), None));
     run.call("get_activity", json!({"context_tokens": 100_000, "agent_id": "replacement"}));
-    assert_eq!(run.stop("maybe"), "__condition_not_met__");
+    let replayed = run.json("yield_checkpoint", json!({"checkpoint_id": "maybe"}));
+    assert_eq!(replayed["resolved_option"], "__condition_not_met__");
+    for told in [&replayed, &run.json("resume_checkpoint", json!({}))] {
+        let message = told["message"].as_str().expect("a message");
+        assert!(message.contains("dismissed") && message.contains("no answer to follow"), "{message}");
+    }
     assert_eq!(run.session().checkpoint_responses["plan-maybe"].option_id, "__condition_not_met__");
 }
 

@@ -39,7 +39,8 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
         text.push_str(&bootstrap);
         text.push_str(if bootstrap.ends_with('\n') { "" } else { "\n" });
     }
-    let ids = call.env.corpus.workflow_ids();
+    let listing = call.env.corpus.list();
+    let ids: Vec<&str> = listing.startable().collect();
     text.push_str("\nworkflow ids: ");
     text.push_str(if ids.is_empty() { "none" } else { "" });
     text.push_str(&ids.join(", "));
@@ -73,6 +74,23 @@ mod tests {
         for tool in ["discover", "list_workflows", "health_check"] {
             assert_eq!(render(tool).meta, None, "{tool}");
             assert_eq!(workspace.refusal(tool, json!({"session_index": "NU7LON"})).code, "INVALID_PARAMS");
+        }
+    }
+
+    /// What cannot be started is neither named nor counted (spec 03 §5.1, §5.3).
+    #[test]
+    fn only_what_can_be_started_counts() {
+        let workspace = Workspace::over(&[
+            ("good/workflow.yaml", "id: good\nversion: 1.0.0\ntitle: Good\ninitialActivity: a\n"),
+            ("good/activities/01-a.yaml", "id: a\nversion: 1.0.0\nname: A\nsteps:\n  - kind: action\n    id: s\n"),
+            ("unlisted/workflow.yaml", "id: [\n"),
+            ("broken/workflow.yaml", "id: broken\nversion: 1.0.0\ntitle: Broken\nvariables: 1\n"),
+        ]);
+        assert_eq!(workspace.json("health_check", json!({}))["workflows_available"], 1);
+        assert!(workspace.call("discover", json!({})).plain_text().ends_with("\nworkflow ids: good"));
+        for id in ["unlisted", "broken"] {
+            let arguments = json!({"workflow_id": id, "planning_slug": "a"});
+            assert_eq!(workspace.refusal("start_session", arguments).code, "WORKFLOW_INVALID", "{id}");
         }
     }
 

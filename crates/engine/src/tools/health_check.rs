@@ -39,7 +39,7 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     members.insert("status".to_owned(), if problems.is_empty() { "healthy" } else { "degraded" }.into());
     members.insert("server".to_owned(), env.settings.server_name.as_str().into());
     members.insert("version".to_owned(), env.settings.server_version.as_str().into());
-    members.insert("workflows_available".to_owned(), env.corpus.workflow_ids().len().into());
+    members.insert("workflows_available".to_owned(), env.corpus.list().startable().count().into());
     members.insert("uptime_seconds".to_owned(), env.uptime_seconds.into());
     if !problems.is_empty() {
         members.insert("problems".to_owned(), problems.into());

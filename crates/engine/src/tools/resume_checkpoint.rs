@@ -68,11 +68,7 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     members.insert("status".to_owned(), "resumed".into());
     members.insert("session_index".to_owned(), session.session_index.as_str().into());
     let message = match &resolution {
-        Some(resolution) => format!(
-            "Checkpoint `{}` was answered with `{}`. Follow that answer and go on with the next step.",
-            resolution.event.checkpoint(),
-            resolution.option()
-        ),
+        Some(resolution) => checkpoint::instruction(resolution.event.checkpoint(), resolution.option(), ""),
         None => "No checkpoint waits. Go on with the next step.".to_owned(),
     };
     members.insert("message".to_owned(), message.into());

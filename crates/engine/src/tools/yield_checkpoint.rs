@@ -186,10 +186,7 @@ fn replayed(session: &Session, id: &str, recorded: Recorded<'_>, replay: Replay)
     members.insert("checkpoint_id".to_owned(), id.into());
     members.insert("session_index".to_owned(), session.session_index.as_str().into());
     members.insert("resolved_option".to_owned(), option.into());
-    let message = format!(
-        "Checkpoint `{id}` was answered with `{option}` before. Do not ask again: follow that answer and go on with the \
-         next step."
-    );
+    let message = checkpoint::instruction(id, option, " before, and is not asked again");
     members.insert("message".to_owned(), message.into());
     if let Some(effect) = checkpoint::answered_effect(recorded.response) {
         members.insert("effect".to_owned(), effect);
