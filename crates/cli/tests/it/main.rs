@@ -2,13 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what is not there")]
 
+mod bundled;
+mod call;
 mod command;
+mod demo;
 mod dialogue;
+mod document;
 mod graph;
 mod lifetime;
 mod original;
 mod protocol;
 mod restart;
+mod settings;
 mod words;
 
 use std::path::{Path, PathBuf};

@@ -110,7 +110,7 @@ impl Demo {
             format!("{}    {index}", strong("session")),
         ];
         if self.keep {
-            lines.push(format!("{}   {}", strong("go on by"), command(&place.workspace, "get_workflow_status", index)));
+            lines.push(format!("{}   {}", strong("continue"), command(&place.workspace, "get_workflow_status", index)));
         }
         lines.push(String::new());
         lines.push(

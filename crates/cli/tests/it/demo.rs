@@ -1,0 +1,144 @@
+//! The demo: what it prints, what it leaves, and that it can be gone on with.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use testkit::Sandbox;
+
+use crate::{binary, repository, sandbox};
+
+/// What the demo prints.
+pub(crate) fn played() -> String {
+    let sandbox = sandbox();
+    let output = sandbox.command(["demo"]).stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert_eq!(fs::read_dir(sandbox.path().join("tmp")).unwrap().count(), 0, "the temporary directory goes");
+    assert_eq!(fs::read_dir(sandbox.home()).unwrap().count(), 0, "nothing else is touched");
+    text
+}
+
+/// Without what differs from run to run: the directory, the session indexes, the way to the binary.
+pub(crate) fn plain(text: &str) -> String {
+    let mut indexes: BTreeMap<String, String> = BTreeMap::new();
+    for marker in ["session    ", "session_index: ", "session_index="] {
+        for (at, _) in text.match_indices(marker) {
+            let index: String = text[at + marker.len()..].chars().take(6).collect();
+            let number = indexes.len() + 1;
+            if index.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'2'..=b'7')) {
+                indexes.entry(index).or_insert_with(|| format!("INDEX{number}"));
+            }
+        }
+    }
+    let mut text = text.replace(&binary().display().to_string(), "workflow-server");
+    for (index, name) in indexes {
+        text = text.replace(&index, &name);
+    }
+    let lines = text.lines().map(|line| match line.split_once("workflow-demo-") {
+        Some((before, after)) => {
+            let before = before.rfind(' ').map_or("", |at| &before[..=at]);
+            format!("{before}DIR{}\n", after.get(6..).unwrap_or_default())
+        }
+        None => format!("{line}\n"),
+    });
+    // The commands at the end stand in a column whose width depends on the way to the binary.
+    let lines = lines.map(|line| match line.strip_prefix("  ") {
+        Some(row) if row.contains("  ") => format!("  {}\n", row.split_whitespace().collect::<Vec<_>>().join(" ")),
+        _ => line,
+    });
+    lines.collect()
+}
+
+#[test]
+fn the_demo_is_played_as_written() {
+    let file = repository().join("crates/cli/tests/it/demo.txt");
+    let played = played();
+    assert!(!played.contains('\u{1b}') && !played.contains("warning"), "{played}");
+    assert!(played.lines().all(|line| line.chars().count() <= 110), "{played}");
+    let found = plain(&played);
+    if std::env::var_os("UPDATE_TRANSCRIPT").is_some() {
+        fs::write(&file, &found).unwrap();
+    }
+    let expected = fs::read_to_string(&file).unwrap_or_default();
+    assert!(found == expected, "UPDATE_TRANSCRIPT=1 accepts what is printed now:\n{found}");
+}
+
+/// Runs `call` as the demo says it is to be gone on with.
+struct Continued {
+    sandbox: Sandbox,
+    line: String,
+}
+
+impl Continued {
+    fn call(&self, tool: &str, arguments: &str) -> Output {
+        let line = self.line.replace("get_workflow_status", tool);
+        let mut shell = Command::new("sh");
+        let vars = self.sandbox.command(["none"]);
+        let vars = vars.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
+        shell.env_clear().envs(vars).current_dir(self.sandbox.path());
+        shell.args(["-c", &format!("{line} {arguments}")]).stdin(Stdio::null()).output().unwrap()
+    }
+
+    #[track_caller]
+    fn json(&self, tool: &str, arguments: &str) -> Value {
+        let output = self.call(tool, arguments);
+        let (text, problem) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{tool} {arguments}: {problem}");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+}
+
+#[test]
+fn a_demo_that_was_killed_is_gone_on_with() {
+    let sandbox = sandbox();
+    let mut child = sandbox.command(["demo", "--keep"]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let line = lines.by_ref().take(3).find_map(|line| line.strip_prefix("continue").map(|rest| rest.trim().to_owned()));
+    let continued = Continued { sandbox, line: line.expect("the way to go on comes first") };
+    // At the third gate of the loop the demo waits for a second.
+    assert!(lines.any(|line| line.contains("checkpoint_id=keep-stop#delivery")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let mut steps = 0;
+    loop {
+        let status = continued.json("get_workflow_status", "");
+        if status["status"] == "completed" {
+            break;
+        }
+        steps += 1;
+        assert!(steps < 20, "{status}");
+        if let Some(checkpoint) = status.get("active_checkpoint") {
+            let id = checkpoint["checkpoint_id"].as_str().unwrap();
+            let option = if id.starts_with("keep-stop") { "keep" } else { "skip" };
+            let answered = continued.json("respond_checkpoint", &format!("option_id={option}"));
+            assert_eq!(answered["resolved_option"], option);
+            continue;
+        }
+        let next = match status["current_activity"].as_str().unwrap() {
+            "look-around" => "visit-stops",
+            "visit-stops" | "send-postcard" => "look-back",
+            "look-back" => "wrap-up",
+            "wrap-up" => "__terminal__",
+            other => panic!("{other}"),
+        };
+        let entered = continued.json("next_activity", &format!("activity_id={next}"));
+        assert_eq!(entered["activity_id"], next);
+    }
+    assert!(continued.call("get_trace", "").status.success());
+}
+
+#[test]
+fn colours_are_for_terminals() {
+    let sandbox = sandbox().with_env("CLICOLOR_FORCE", "1");
+    let text = |sandbox: &Sandbox| {
+        let output = sandbox.command(["list"]).stdin(Stdio::null()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(text(&sandbox).contains('\u{1b}'), "asked for");
+    assert!(!text(&sandbox.with_env("NO_COLOR", "1")).contains('\u{1b}'));
+}
