@@ -216,7 +216,9 @@ fn check_bare(text: &str, keys: &KeyRing, found: Found<'_>, enveloped: &dyn Fn(&
         true
     } else {
         let problem = "either session.json was changed after it was sealed, or it was sealed with another key.";
-        return wrong(Reason::Content, problem, text, format!("{} (by this key)", bare(&keys.current, found.bytes)));
+        // The seal that would fit is never told: whoever may write the two files could put it there.
+        let found = format!("sha256 {}, for which key {} makes another", sha256(found.bytes), keys.current.id());
+        return wrong(Reason::Content, problem, text, found);
     };
     if enveloped(found.session_index) {
         let problem =

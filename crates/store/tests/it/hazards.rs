@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::json;
-use workflow_engine::{Registry as _, state::Session};
+use workflow_engine::{Registry as _, Signer as _, state::Session};
 use workflow_store::SessionStore as _;
 
 use crate::support::*;
@@ -33,6 +33,34 @@ fn hazard_h03_no_call_seals_what_somebody_wrote_by_hand() {
     assert!(session.checkpoint_responses.is_empty());
     assert_eq!(session.history[0].data("verified"), Some(&json!(false)));
     assert_eq!(session.variables.get("approved"), Some(&json!(true)));
+}
+
+/// What a refusal says about a hand-written state is no help to seal it: no text in it fits as a seal.
+#[test]
+fn hazard_h03_a_refusal_tells_no_seal_that_fits() {
+    let bench = Bench::new();
+    let index = start(&bench.store(), "a").unwrap();
+    let forged = session("ABCDE2", "mini").canonical_text();
+    fs::create_dir(bench.folder("b")).unwrap();
+    fs::write(bench.folder("b").join("session.json"), &forged).unwrap();
+    let good = fs::read_to_string(bench.folder("a").join(".session-token")).unwrap();
+    let bare =
+        data_encoding::HEXLOWER.encode(&bench.store().mac(workflow_engine::Purpose::TraceToken, forged.as_bytes()));
+    for seal in ["0".repeat(64), good, "wst1.e30.00".to_owned(), String::new()] {
+        fs::write(bench.folder("b").join(".session-token"), &seal).unwrap();
+        for refused in [read(&bench.store(), "ABCDE2").unwrap_err(), advance(&bench.store(), "ABCDE2").unwrap_err()] {
+            let told = format!("{refused:?} {}", refused.text());
+            assert!(!told.contains(&bare), "{told}");
+            for word in told.split(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c)) {
+                fs::write(bench.folder("b").join(".session-token"), word).unwrap();
+                assert!(read(&bench.store(), "ABCDE2").is_err(), "{word}");
+            }
+        }
+    }
+    // The test can fail: with that seal it opens.
+    fs::write(bench.folder("b").join(".session-token"), bare).unwrap();
+    assert_eq!(read(&bench.store(), "ABCDE2").unwrap().workflow_id, "mini");
+    assert_eq!(advance(&bench.store(), &index).unwrap(), 1);
 }
 
 /// No session takes the place of another one unasked; a replaced pair is kept.
