@@ -40,7 +40,11 @@ pub(crate) fn unmoved(disk: &Disk, place: &Place, read: &Pair) -> bool {
     same(STATE, &read.state) && same(SEAL, &read.seal)
 }
 
-/// Puts a new state with its seal in place of what was read.
+/// Puts a new state with its seal in place of what was read, in this order: names of the last commit synced; new state
+/// and pending seal written and synced; their names synced; state renamed; its name synced; pending seal renamed.
+///
+/// So at any time either the seal fits the state, or the pending one does; and a state without pending seal beside it is
+/// on the medium. The last rename needs no sync of its own: it may be lost, and then the pending seal is there.
 pub(crate) fn commit(
     disk: &Disk,
     place: &Place,
@@ -60,6 +64,8 @@ pub(crate) fn commit(
         NotCommitted::Failed(refusals::write_failed(path, error))
     };
 
+    // What the last writer renamed: a new pending seal must not take the place of one that is still needed.
+    disk.sync_dir(&place.path).map_err(|error| failed(&place.path, &error))?;
     disk.create(&staged, state, true).map_err(|error| failed(&staged, &error))?;
     disk.remove_file(&pending)
         .and_then(|()| disk.create(&pending, seal.as_bytes(), true))
@@ -76,11 +82,12 @@ pub(crate) fn commit(
             return Err(failed(&target, &error));
         }
     }
-    let settled = disk.rename(&pending, &place.file(SEAL)).is_ok()
-        || (!disk.is_there(&pending) && disk.read(&place.file(SEAL)).is_ok_and(|found| found == seal.as_bytes()));
+    // Before the pending seal goes: while it is there, whoever comes next syncs what it belongs to.
     if let Err(error) = disk.sync_dir(&place.path) {
         return Err(NotCommitted::Failed(refusals::write_in_doubt(&target, &error)));
     }
+    let settled = disk.rename(&pending, &place.file(SEAL)).is_ok()
+        || (!disk.is_there(&pending) && disk.read(&place.file(SEAL)).is_ok_and(|found| found == seal.as_bytes()));
     sweep(disk, place);
     Ok(if settled { Committed::Settled } else { Committed::Pending })
 }

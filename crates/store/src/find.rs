@@ -54,6 +54,10 @@ impl FileStore {
         if let Some(place) = self.remembered(view, index) {
             return Ok(Located::plain(place));
         }
+        self.search(view, index)
+    }
+
+    fn search(&self, view: &View, index: &str) -> Result<Located, Refusal> {
         let survey = self.memory.survey(&self.disk, &view.roots);
         let candidates: Vec<&Place> =
             survey.sessions.iter().filter(|(_, summary)| summary.holds(index)).map(|(place, _)| place).collect();
@@ -135,7 +139,8 @@ impl FileStore {
             (_, Some(place)) => {
                 let summary = self.memory.summary(&self.disk, &place.path).ok();
                 match summary.as_deref().and_then(|summary| summary.root()) {
-                    Some(index) => self.locate(view, index).map(Named::Session),
+                    // Looked for everywhere: a promotion may have left this copy.
+                    Some(index) => self.search(view, index).map(Named::Session),
                     None => Ok(Named::Session(Located::plain(place))),
                 }
             }
@@ -221,8 +226,11 @@ impl FileStore {
             }
             view.roots.planning_place(&self.disk, name)?
         };
-        let created =
-            self.disk.create_dirs(&place.path).map_err(|error| refusals::write_failed(&place.path, &error))?;
+        let root = if transient { std::path::Path::new("/") } else { view.roots.engineering.as_path() };
+        let created = self
+            .disk
+            .create_durable_dirs(root, &place.path)
+            .map_err(|error| refusals::write_failed(&place.path, &error))?;
         // Somebody may have put a link into the way meanwhile.
         let canonical =
             self.disk.canonicalize(&place.path).map_err(|error| refusals::write_failed(&place.path, &error))?;

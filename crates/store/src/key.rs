@@ -109,6 +109,8 @@ impl KeyRing {
         }
         let vanished = || io::Error::new(io::ErrorKind::NotFound, "it vanished after it was made");
         let current = key.ok_or_else(|| unreadable(&path, &vanished()))?;
+        // Whoever made it may have died before syncing, and everything sealed with it is lost without it.
+        disk.sync_above(Path::new("/"), &path).map_err(|error| unreadable(&path, &error))?;
         Ok(Self { current, previous: previous_keys(disk, dir, allow_open), path })
     }
 
@@ -197,7 +199,7 @@ fn create(disk: &Disk, dir: &Path, path: &Path) -> Result<(), Refusal> {
         Ok(()) => Ok(()),
     };
     let _ignored = disk.remove_file(&staged);
-    linked.and_then(|()| disk.sync_dir(dir)).map_err(not_writable)
+    linked.map_err(not_writable)
 }
 
 /// For file systems without hard links: the check and the rename are one step for all who take this lock.

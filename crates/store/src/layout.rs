@@ -26,6 +26,8 @@ const TRANSIENT: &str = "transient";
 pub(crate) struct Roots {
     /// What seals call the workspace.
     pub(crate) workspace_id: String,
+    /// Holds the planning root; exists.
+    pub(crate) engineering: PathBuf,
     /// Holds the planning folders; may not exist yet.
     pub(crate) planning: PathBuf,
     /// State directory; may not exist yet.
@@ -58,7 +60,7 @@ impl Roots {
                 .to_owned(),
         };
         let transient = containment::within(disk, &state, &state.join(TRANSIENT))?;
-        Ok(Self { workspace_id, planning, state, transient })
+        Ok(Self { workspace_id, engineering, planning, state, transient })
     }
 
     /// Texts of the roots that sessions are looked for in.

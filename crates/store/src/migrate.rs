@@ -1,5 +1,7 @@
 //! `session migrate`: from the formats before `session.json`, and back to the original's (spec 03 §1.11).
 
+use std::io::ErrorKind;
+
 use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -10,7 +12,7 @@ use workflow_engine::{
 
 use crate::{
     FileStore,
-    commit::{NotCommitted, back_up, commit},
+    commit::{Committed, NotCommitted, back_up, commit},
     key::{KeyRing, equal_in_constant_time},
     layout::{LEGACY_STATE, Place, SEAL, STATE},
     lock::hold_all,
@@ -180,7 +182,14 @@ impl FileStore {
 
 fn write(store: &FileStore, place: &Place, pair: &Pair, text: &str, seal: &str) -> Result<(), Refusal> {
     match commit(&store.disk, place, pair, text.as_bytes(), seal) {
-        Ok(_) => Ok(()),
+        // Those who read the form that was asked for do not know the pending seal.
+        Ok(committed) => {
+            let in_place = if committed == Committed::Settled { Ok(()) } else { Err(ErrorKind::Other.into()) };
+            let seal = place.file(SEAL);
+            in_place
+                .and_then(|()| store.disk.sync_dir(&place.path))
+                .map_err(|error| refusals::write_in_doubt(&seal, &error))
+        }
         Err(NotCommitted::Moved) => Err(refusals::state_moved(&place.text)),
         Err(NotCommitted::Failed(refusal)) => Err(refusal),
     }

@@ -170,28 +170,29 @@ pub(crate) fn recover(
         pair.pending = None;
         return Ok(None);
     }
+    let settled = Pair { pending: None, ..pair.clone() };
+    match verify(place, judge, &settled) {
+        Ok(opened) => {
+            // Staged beside a state that stayed as it was.
+            disk.remove_file(&pending).map_err(failed)?;
+            pair.pending = None;
+            return Ok(opened);
+        }
+        Err(refusal) if refusal.code == "SESSION_SCHEMA_UNSUPPORTED" || refusal.code == "SESSION_CORRUPT" => {
+            return Err(refusal);
+        }
+        Err(_) => {}
+    }
     let by_pending = Pair { seal: None, ..pair.clone() };
     match verify(place, judge, &by_pending) {
         Ok(Some(mut opened)) => {
-            disk.rename(&pending, &place.file(SEAL)).and_then(|()| disk.sync_dir(&place.path)).map_err(failed)?;
+            // The state was renamed, but perhaps not synced; the seal must not be on the medium before it.
+            disk.sync_dir(&place.path).and_then(|()| disk.rename(&pending, &place.file(SEAL))).map_err(failed)?;
             pair.seal = pair.pending.take();
             opened.by_pending = false;
             Ok(Some(opened))
         }
-        Err(refusal) if refusal.code == "SESSION_SCHEMA_UNSUPPORTED" || refusal.code == "SESSION_CORRUPT" => {
-            Err(refusal)
-        }
-        Ok(None) | Err(_) => {
-            let settled = Pair { pending: None, ..pair.clone() };
-            match verify(place, judge, &settled) {
-                Ok(opened) => {
-                    disk.remove_file(&pending).map_err(failed)?;
-                    pair.pending = None;
-                    Ok(opened)
-                }
-                Err(_) => verify(place, judge, pair),
-            }
-        }
+        Ok(None) | Err(_) => verify(place, judge, pair),
     }
 }
 

@@ -34,7 +34,11 @@ impl FileStore {
     /// an error goes when the session is next found in both places.
     pub(crate) fn retire(&self, view: &View, transient: &Place, planning: &Place) {
         if let Some(note) = moved_note(view, &transient.slug)
-            && self.disk.replace(&note, planning.text.as_bytes(), true).is_err()
+            && self
+                .disk
+                .replace(&note, planning.text.as_bytes(), true)
+                .and_then(|()| self.disk.sync_dir(&view.roots.transient))
+                .is_err()
         {
             // Without the note the slug would be lost: keep the copy for the next attempt.
             return;
@@ -44,7 +48,10 @@ impl FileStore {
 
     /// Removes the files of a session and its folder if nothing else is in it; its lock is held.
     fn remove_session(&self, place: &Place) -> std::io::Result<()> {
-        for name in [STATE, SEAL, PENDING, LOCK] {
+        self.disk.remove_file(&place.file(STATE))?;
+        // A state that comes back must find its seal.
+        self.disk.sync_dir(&place.path)?;
+        for name in [SEAL, PENDING, LOCK] {
             self.disk.remove_file(&place.file(name))?;
         }
         for entry in self.disk.list(&place.path)? {

@@ -1,0 +1,8 @@
+//! Nothing acknowledged is lost: the tools on a machine whose operations fail and whose power goes off.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "functions that tests call may do what tests may")]
+
+mod machine;
+mod power;
+mod promise;
+mod scenario;

@@ -1,0 +1,181 @@
+//! Death of the process and of the machine, at every operation of every mutating tool.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use crate::machine::{Defect, Image, Machine};
+use crate::promise::{Expected, check, goes_on};
+use crate::scenario::{Call, Content, Process, SCENARIOS, Scenario, content, ready};
+
+/// How much was looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    /// Operations at which something happened.
+    pub(crate) points: usize,
+    /// Disks that were opened afterwards.
+    pub(crate) disks: usize,
+}
+
+/// One recorded call.
+struct Run {
+    /// The disk before it, and after each operation that changes something.
+    images: Vec<Image>,
+    /// Halves of writes.
+    acknowledged: bool,
+    after: Content,
+    syncs: BTreeSet<String>,
+}
+
+fn record(image: &Image, call: &Call, defect: &Defect) -> Result<Run, String> {
+    let process = Process::on(Machine::on(image, defect, true));
+    let outcome = process.call(call);
+    let mut images = vec![image.clone()];
+    images.extend(process.machine.images());
+    let syncs = process.machine.operations().into_iter().filter_map(|operation| operation.kind).collect();
+    let after = content(&Process::on(Machine::on(&process.machine.image(), defect, false)))?;
+    Ok(Run { images, acknowledged: !outcome.is_error, after, syncs })
+}
+
+/// What became of a scenario, and the kinds of syncs that it made.
+fn explore(scenario: &Scenario, defect: &Defect, tally: &mut Tally) -> Result<BTreeSet<String>, String> {
+    let (image, call) = ready(scenario);
+    let before = content(&Process::fresh(&image))?;
+    let run = record(&image, &call, defect)?;
+    if !run.acknowledged {
+        return Err("the call is refused without any failure".to_owned());
+    }
+    let expected = Expected::of(&[&before, &run.after]);
+    let mut seen = BTreeSet::new();
+    let last = run.images.len() - 1;
+    for (nth, image) in run.images.iter().enumerate() {
+        tally.points += 1;
+        let acknowledged = nth == last;
+        let mut disks = vec![image.after_death(defect)];
+        disks.extend(image.after_power_cut(defect));
+        for disk in disks {
+            if !seen.insert((disk.fingerprint(), acknowledged)) {
+                continue;
+            }
+            tally.disks += 1;
+            let at = |problem: String| format!("{}, after {nth} changes of {last}: {problem}", scenario.name);
+            check(&disk, &expected, acknowledged.then_some(None), defect).map_err(at)?;
+            goes_on(&disk, &call, defect).map_err(at)?;
+        }
+    }
+    let mut syncs = run.syncs;
+    if nested(scenario) {
+        syncs.extend(explore_twice(scenario, &call, &run.images, &before, &run.after, defect, tally)?);
+    }
+    Ok(syncs)
+}
+
+/// Scenarios whose recovery is interrupted as well.
+fn nested(scenario: &Scenario) -> bool {
+    [
+        "next_activity",
+        "start_session: an own-folder child",
+        "dispatch_child: promoting",
+        "start_session: fresh",
+        "start_session: the first ever, with a new key",
+        "dispatch_child: replacing",
+    ]
+    .contains(&scenario.name)
+}
+
+/// The process dies at each change; the next one makes the call again, or another one, and then the power goes off at
+/// each of its changes. What it acknowledged was there for good, whoever wrote it.
+fn explore_twice(
+    scenario: &Scenario,
+    call: &Call,
+    images: &[Image],
+    before: &Content,
+    after: &Content,
+    defect: &Defect,
+    tally: &mut Tally,
+) -> Result<BTreeSet<String>, String> {
+    let mut syncs = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let touched = after.sessions.iter().filter(|(folder, state)| before.sessions.get(*folder) != Some(*state));
+    let slug = touched.map(|(folder, _)| folder.as_str()).find(|folder| !folder.starts_with("transient/"));
+    let resume = Call {
+        tool: "start_session",
+        arguments: json!({"planning_slug": slug.unwrap_or("alpha"), "user_request": "Go on"}),
+    };
+    for (first, died) in images.iter().enumerate() {
+        let died = died.after_death(defect);
+        for (next, only) in [(call, None), (&resume, slug)] {
+            let Ok(run) = record(&died, next, defect) else { continue };
+            if !run.acknowledged {
+                continue;
+            }
+            let expected = Expected::of(&[before, after, &run.after]);
+            syncs.extend(run.syncs.iter().cloned());
+            let last = run.images.len() - 1;
+            for (nth, image) in run.images.iter().enumerate() {
+                tally.points += 1;
+                for disk in image.after_power_cut(defect) {
+                    if !seen.insert((disk.fingerprint(), nth == last, run.after.sessions.clone())) {
+                        continue;
+                    }
+                    tally.disks += 1;
+                    check(&disk, &expected, (nth == last).then_some(only), defect).map_err(|problem| {
+                        format!(
+                            "{}, death after {first} changes, then {}, power cut after {nth} of {last}: {problem}",
+                            scenario.name, next.tool
+                        )
+                    })?;
+                }
+            }
+        }
+    }
+    Ok(syncs)
+}
+
+#[test]
+fn death_and_power_cuts_lose_nothing_that_was_acknowledged() {
+    let mut tally = Tally::default();
+    let mut problems = Vec::new();
+    for scenario in SCENARIOS {
+        let begun = std::time::Instant::now();
+        let old = tally;
+        if let Err(problem) = explore(scenario, &Defect::default(), &mut tally) {
+            problems.push(problem);
+        }
+        println!(
+            "{:>5} points {:>6} disks {:?}  {}",
+            tally.points - old.points,
+            tally.disks - old.disks,
+            begun.elapsed(),
+            scenario.name
+        );
+    }
+    println!("{} points, {} disks opened", tally.points, tally.disks);
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// Without any one of its syncs, without the pending seal, or without recovery, the promise does not hold.
+#[test]
+fn every_part_of_the_protocol_is_needed() {
+    let mut kinds: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (nth, scenario) in SCENARIOS.iter().enumerate() {
+        for kind in explore(scenario, &Defect::default(), &mut Tally::default()).unwrap_or_default() {
+            kinds.entry(kind).or_default().push(nth);
+        }
+    }
+    let all: Vec<usize> = (0..SCENARIOS.len()).collect();
+    let mut defects = vec![
+        (Defect { without_pending: true, ..Defect::default() }, all.clone()),
+        (Defect { without_recovery: true, ..Defect::default() }, all),
+    ];
+    defects.extend(kinds.into_iter().map(|(kind, at)| (Defect { without_sync: Some(kind), ..Defect::default() }, at)));
+    let mut unnoticed = Vec::new();
+    for (defect, scenarios) in defects {
+        let found = scenarios.iter().find_map(|nth| explore(&SCENARIOS[*nth], &defect, &mut Tally::default()).err());
+        println!("{defect:?}: {}", found.as_deref().unwrap_or("UNNOTICED"));
+        if found.is_none() {
+            unnoticed.push(defect);
+        }
+    }
+    assert!(unnoticed.is_empty(), "{unnoticed:?}");
+}
