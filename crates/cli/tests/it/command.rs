@@ -183,3 +183,46 @@ fn transient_sessions_are_collected_on_request() {
     assert!(out(&removed).contains("removed"), "{}", out(&removed));
     assert!(err(&sandbox.run(&["session", "gc"])).contains("no transient sessions"));
 }
+
+/// Spec 03 §6.5: a change of the definition does not wedge a session, and no gate that can be answered is released.
+#[test]
+fn a_gate_without_its_checkpoint_is_released() {
+    let sandbox = sandbox();
+    let index = session(&sandbox, "alpha");
+    let mut client = sandbox.connect();
+    let at = |name: &str, value: &str| {
+        let mut arguments = serde_json::json!({"session_index": index});
+        arguments[name] = value.into();
+        arguments
+    };
+    client.call("next_activity", at("activity_id", "plan")).ok();
+    let yielded = client.call("yield_checkpoint", at("checkpoint_id", "confirm")).json();
+    let release = ["session", "release", index.as_str(), "--yes"];
+    let refused = sandbox.run(&release);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        err(&refused).contains("CHECKPOINT_ACTIVE") && err(&refused).contains("respond_checkpoint"),
+        "{}",
+        err(&refused)
+    );
+
+    let file = sandbox.workflows().join("mini/activities/01-plan.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("id: confirm", "id: agree")).unwrap();
+    let gone = client.call("respond_checkpoint", at("option_id", "go"));
+    assert_eq!(gone.code(), "CHECKPOINT_NOT_FOUND");
+    assert!(gone.text.contains(&format!("workflow-server session release {index}")), "{}", gone.text);
+    assert!(err(&sandbox.run(&release[..3])).contains("--yes"), "nobody can be asked here");
+    assert_eq!(client.call("get_workflow", serde_json::json!({"session_index": index})).code(), "CHECKPOINT_ACTIVE");
+    let released = sandbox.run(&release);
+    assert!(released.status.success() && out(&released).contains("confirm"), "{}{}", out(&released), err(&released));
+
+    let status = client.call("get_workflow_status", serde_json::json!({"session_index": index})).json();
+    assert_eq!((&status["status"], status.get("last_checkpoint")), (&Value::from("active"), None));
+    let mut resume = serde_json::json!({"session_index": index});
+    resume["checkpoint_handle"] = yielded["checkpoint_handle"].clone();
+    let resumed = client.call("resume_checkpoint", resume).json();
+    assert_eq!(resumed.get("resolved_option"), None, "{resumed}");
+    assert_eq!(client.call("yield_checkpoint", at("checkpoint_id", "agree")).json()["status"], "yielded");
+    assert!(err(&sandbox.run(&["session", "release", "AAAAAA"])).contains("SESSION_NOT_FOUND"));
+}

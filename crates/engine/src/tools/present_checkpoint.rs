@@ -68,7 +68,7 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
         let workflow = call.workflow()?;
         let activity = workflow.activity(&active.activity_id);
         let found = activity.and_then(|activity| activity.checkpoint(&active.checkpoint_id));
-        let (step, declared) = found.ok_or_else(|| super::respond_checkpoint::gone(&workflow, active))?;
+        let (step, declared) = found.ok_or_else(|| super::respond_checkpoint::gone(&workflow, index, active))?;
         let mut members = definition(step, declared);
         members.insert("instance_id".to_owned(), active.checkpoint_id.as_str().into());
         members

@@ -142,7 +142,7 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
         let workflow = call.workflow()?;
         let activity = workflow.activity(&active.activity_id);
         let found = activity.and_then(|activity| activity.checkpoint(&active.checkpoint_id));
-        let (step, declared) = found.ok_or_else(|| gone(&workflow, &active))?;
+        let (step, declared) = found.ok_or_else(|| gone(&workflow, &session.session_index, &active))?;
         choose(call, &active, step, declared, &mode)?
     };
     let handle = handle::of_active(call.env.signer, &session.session_index, &active);
@@ -317,12 +317,14 @@ fn declared_option(call: &Call<'_>, reached: &Event, resolution: Resolution<'_>)
 }
 
 /// The definition of an active checkpoint is gone.
-pub(super) fn gone(workflow: &Workflow, active: &ActiveCheckpoint) -> Refusal {
-    let advice = "Its definition was changed while it waited, so it can be neither shown nor answered, and \
-                  condition_not_met cannot dismiss it either. Bring the definition back, or let an operator clear the \
-                  checkpoint with the server's command line.";
+pub(super) fn gone(workflow: &Workflow, session_index: &str, active: &ActiveCheckpoint) -> Refusal {
+    let command = format!("workflow-server session release {session_index}");
+    let advice = format!(
+        "Its definition was changed while it waited, so it can be neither shown nor answered, and condition_not_met \
+         cannot dismiss it either. Bring the definition back, or let the operator run: {command}"
+    );
     match workflow.activity(&active.activity_id) {
-        Some(activity) => checkpoint::unknown(activity, &active.checkpoint_id, advice),
+        Some(activity) => checkpoint::unknown(activity, &active.checkpoint_id, &advice),
         None => Refusal::new(
             "CHECKPOINT_NOT_FOUND",
             format!(
@@ -335,6 +337,7 @@ pub(super) fn gone(workflow: &Workflow, active: &ActiveCheckpoint) -> Refusal {
         .with("checkpoint_id", active.checkpoint_id.as_str())
         .with("activity_id", active.activity_id.as_str()),
     }
+    .with("command", command)
 }
 
 fn too_early(code: &'static str, active: &ActiveCheckpoint, elapsed: u64, required: u64) -> Refusal {

@@ -4,6 +4,7 @@ mod adopt;
 mod gc;
 pub(crate) mod list;
 mod migrate;
+mod release;
 mod verify;
 
 use clap::{Args, Subcommand};
@@ -30,6 +31,7 @@ enum SessionCommand {
     Verify(verify::Verify),
     Adopt(adopt::Adopt),
     Migrate(migrate::Migrate),
+    Release(release::Release),
     Gc(gc::Gc),
 }
 
@@ -40,6 +42,7 @@ impl Session {
             SessionCommand::Verify(verify) => verify.run(config),
             SessionCommand::Adopt(adopt) => adopt.run(config),
             SessionCommand::Migrate(migrate) => migrate.run(config),
+            SessionCommand::Release(release) => release.run(config),
             SessionCommand::Gc(gc) => gc.run(config),
         }
     }

@@ -1,0 +1,63 @@
+//! `session release`: opens a gate whose checkpoint is gone from the definition.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use clap::Args;
+use workflow_engine::{Released, Reply, Target, release_gate};
+use workflow_mcp::{Clock as _, SystemClock};
+use workflow_store::SessionStore as _;
+
+use crate::config::Config;
+use crate::exit::Failure;
+use crate::printer;
+
+/// Opens the gate of a session whose checkpoint is gone from its definition
+///
+/// Such a checkpoint can be neither answered nor dismissed. No answer is recorded, only that an operator opened the
+/// gate; a checkpoint that can be answered is never released. Asks; without a terminal it needs --yes.
+#[derive(Debug, Args)]
+pub(crate) struct Release {
+    /// Index of the session, as `session list` shows it
+    #[arg(value_name = "SESSION_INDEX")]
+    session_index: String,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+impl Release {
+    pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
+        let store = super::store(config)?;
+        let corpus = config.library().snapshot();
+        let target = Target::Session { index: self.session_index.clone(), parent: false };
+        let planned = release_gate(&corpus, &mut store.read(&target)?, SystemClock.now())?;
+        printer::print(&description(&planned))?;
+        if !self.yes && !confirmed()? {
+            return Err(Failure::failed("not released; nothing was changed"));
+        }
+        store.transaction(&target, &mut |workset| {
+            let done = release_gate(&corpus, workset, SystemClock.now())?;
+            Ok(Reply::text(&done.session_index, description(&done)))
+        })?;
+        printer::print(&format!("released; the session goes on in activity {}", planned.activity))?;
+        Ok(())
+    }
+}
+
+fn description(planned: &Released) -> String {
+    format!(
+        "session {}: checkpoint {} of activity {}, waiting since {}, is no longer in the definition",
+        planned.session_index, planned.checkpoint, planned.activity, planned.yielded_at
+    )
+}
+
+/// Asks on a terminal; elsewhere only `--yes` will do.
+fn confirmed() -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::failed("not released: say --yes to release without being asked"));
+    }
+    printer::say("Open the gate without an answer? [y/N]");
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
