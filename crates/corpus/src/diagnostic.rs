@@ -83,16 +83,20 @@ impl Diagnostic {
             _ => self.message.clone(),
         }
     }
+
+    /// `file:line:column`, or the file alone.
+    pub fn place(&self) -> String {
+        match (self.line, self.column) {
+            (Some(line), Some(column)) => format!("{}:{line}:{column}", self.file),
+            _ => self.file.clone(),
+        }
+    }
 }
 
 impl fmt::Display for Diagnostic {
     /// `file:line:column: severity[code]: path: message`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file)?;
-        if let (Some(line), Some(column)) = (self.line, self.column) {
-            write!(f, ":{line}:{column}")?;
-        }
-        write!(f, ": {}[{}]: {}", self.severity, self.code, self.issue())
+        write!(f, "{}: {}[{}]: {}", self.place(), self.severity, self.code, self.issue())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use workflow_corpus::{Activity, TERMINAL, Warning, Workflow, WorkflowError};
+use workflow_corpus::{Activity, Diagnostic, Severity, TERMINAL, Warning, Workflow, WorkflowError};
 
 use crate::{
     Arguments, Environment, Refusal, Reply, Settings, Timestamp, Tool, Workset, checkpoint, limits, lineage, retry,
@@ -205,6 +205,9 @@ fn not_found() -> Refusal {
     Refusal::new("SESSION_NOT_FOUND", "no session is open for this call; call start_session with the planning slug")
 }
 
+/// Most places of a broken definition that a message names.
+const PLACES: usize = 20;
+
 /// Why a definition is not there, as the caller sees it.
 pub(crate) fn definition_refusal(error: &WorkflowError) -> Refusal {
     let advice = "Call list_workflows for what can be started.";
@@ -216,10 +219,16 @@ pub(crate) fn definition_refusal(error: &WorkflowError) -> Refusal {
             Refusal::new("INVALID_WORKFLOW_ID", format!("{error}. {advice}")).with("workflow_id", id.as_str())
         }
         WorkflowError::Invalid { id, issues } => {
+            let errors = || issues.iter().filter(|issue| issue.severity == Severity::Error);
+            let mut places: Vec<String> = errors().take(PLACES).map(Diagnostic::place).collect();
+            if let Some(more) = errors().count().checked_sub(PLACES).filter(|more| *more > 0) {
+                places.push(format!("{more} more"));
+            }
+            let places = places.join(", ");
             let issues: Vec<String> = issues.iter().map(ToString::to_string).collect();
-            Refusal::new("WORKFLOW_INVALID", format!("{error}. Its author has to repair the definition."))
-                .with("workflow_id", id.as_str())
-                .with("issues", issues)
+            let message =
+                format!("{error}. In this order they stand at {places}. Its author has to repair the definition.");
+            Refusal::new("WORKFLOW_INVALID", message).with("workflow_id", id.as_str()).with("issues", issues)
         }
     }
 }

@@ -138,7 +138,8 @@ impl Server {
     pub fn call(&self, name: &str, sent: &Map<String, Value>, request: &str, cancelled: &dyn Fn() -> bool) -> Outcome {
         let begun = Instant::now();
         let answer = catch_unwind(AssertUnwindSafe(|| self.answer(name, sent, begun, cancelled)));
-        let answer = answer.unwrap_or_else(|_| Err(internal(name)));
+        let answer =
+            answer.unwrap_or_else(|_| Err(internal(name))).map_err(|refusal| arguments::shortened(refusal, name, sent));
         let outcome = match &answer {
             Ok(reply) => {
                 let rendered = reply.render();

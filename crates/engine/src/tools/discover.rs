@@ -88,9 +88,11 @@ mod tests {
         ]);
         assert_eq!(workspace.json("health_check", json!({}))["workflows_available"], 1);
         assert!(workspace.call("discover", json!({})).plain_text().ends_with("\nworkflow ids: good"));
-        for id in ["unlisted", "broken"] {
-            let arguments = json!({"workflow_id": id, "planning_slug": "a"});
-            assert_eq!(workspace.refusal("start_session", arguments).code, "WORKFLOW_INVALID", "{id}");
+        // The text alone says where, because many clients show nothing else.
+        for (id, place) in [("unlisted", "unlisted/workflow.yaml:1:5"), ("broken", "broken/workflow.yaml:4:12")] {
+            let refusal = workspace.refusal("start_session", json!({"workflow_id": id, "planning_slug": "a"}));
+            assert_eq!(refusal.code, "WORKFLOW_INVALID", "{id}");
+            assert!(refusal.message.contains(place), "{}", refusal.message);
         }
     }
 

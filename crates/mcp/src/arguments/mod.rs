@@ -4,11 +4,13 @@
 //! `W_ARGUMENT_READ`, everything else is refused with all causes at once. Free values (`variables_changed`, `usage` and
 //! whatever a schema leaves open) are taken as sent.
 
+mod echo;
 mod shape;
 
 use serde_json::{Map, Value};
 use workflow_engine::{Arguments, Refusal, Settings, Tool, Warning, check_arguments};
 
+pub(crate) use echo::shortened;
 use shape::Reader;
 pub(crate) use shape::nearest;
 

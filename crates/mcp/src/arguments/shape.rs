@@ -14,6 +14,9 @@ const FREE: &[&str] = &["variables_changed", "usage"];
 /// Longest piece of a received text that a message repeats, in characters.
 const SHOWN: usize = 60;
 
+/// Most causes that a message tells.
+const TOLD: usize = 10;
+
 /// Reads the values of one call and remembers what there is to say.
 pub(super) struct Reader {
     tool: &'static str,
@@ -45,7 +48,8 @@ impl Reader {
     /// The warnings, when nothing was refused.
     pub(super) fn finish(self) -> Result<Vec<Warning>, Refusal> {
         let [first, rest @ ..] = self.causes.as_slice() else { return Ok(self.warnings) };
-        let texts: Vec<String> = self.causes.iter().map(|cause| format!("`{}` {}", cause.path, cause.text)).collect();
+        let told = || self.causes.iter().take(TOLD);
+        let mut texts: Vec<String> = told().map(|cause| format!("`{}` {}", cause.path, cause.text)).collect();
         if first.index && rest.is_empty() {
             let message = format!(
                 "{}. Nothing was changed. Call start_session with the planning slug of the session to get its index again.",
@@ -54,7 +58,10 @@ impl Reader {
             return Err(Refusal::new("INVALID_SESSION_INDEX", message).with("parameter", first.path.as_str()));
         }
         let causes: Vec<Value> =
-            self.causes.iter().map(|cause| serde_json::json!({"path": cause.path, "message": cause.text})).collect();
+            told().map(|cause| serde_json::json!({"path": cause.path, "message": cause.text})).collect();
+        if self.causes.len() > TOLD {
+            texts.push(format!("and {} more", self.causes.len() - TOLD));
+        }
         Err(Refusal::invalid_params(self.tool, &format!("{}. Nothing was changed.", texts.join("; ")))
             .with("causes", causes))
     }
