@@ -13,16 +13,16 @@ use subtle::ConstantTimeEq as _;
 use workflow_engine::Refusal;
 use zeroize::Zeroizing;
 
-use crate::fs::{Disk, Kind, Open, Sharing, Stat, is_missing, is_own, staging, try_lock};
+use crate::fs::{Disk, Kind, Open, OpenFile, Sharing, Stat, is_missing, is_own, staging, try_lock};
 
-const LENGTH: usize = 32;
-const FILE: &str = "secret";
-const PREVIOUS: &str = "secret.prev.";
-const WAYS: &str = "Choose another key directory with WORKFLOW_SERVER_KEY_DIR, with WORKFLOW_SERVER_STATE_DIR, or by HOME \
+pub(crate) const LENGTH: usize = 32;
+pub(crate) const FILE: &str = "secret";
+pub(crate) const PREVIOUS: &str = "secret.prev.";
+pub(crate) const WAYS: &str = "Choose another key directory with WORKFLOW_SERVER_KEY_DIR, with WORKFLOW_SERVER_STATE_DIR, or by HOME \
                     (~/.workflow-server)";
 
 /// One server key; zeroed when dropped, never shown.
-pub(crate) struct Key(Zeroizing<[u8; LENGTH]>);
+pub(crate) struct Key(pub(crate) Zeroizing<[u8; LENGTH]>);
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,27 +91,48 @@ pub(crate) struct KeyRing {
     pub(crate) previous: Vec<Key>,
     /// Where the current key lies.
     pub(crate) path: PathBuf,
+    /// What the file of the current key was when it was read.
+    stat: Option<Stat>,
 }
 
 impl KeyRing {
     #[cfg(test)]
     pub(crate) fn of(current: Key, previous: Vec<Key>) -> Self {
-        Self { current, previous, path: PathBuf::from("/keys/secret") }
+        Self { current, previous, path: PathBuf::from("/keys/secret"), stat: None }
     }
 
     /// Loads the key, making one when there is none.
     pub(crate) fn load(disk: &Disk, dir: &Path, allow_open: bool) -> Result<Self, Refusal> {
         let path = dir.join(FILE);
+        let mut stat = disk.stat_link(&path).ok();
         let mut key = read_key(disk, &path, allow_open)?;
         if key.is_none() {
             create(disk, dir, &path)?;
+            stat = disk.stat_link(&path).ok();
             key = read_key(disk, &path, allow_open)?;
         }
         let vanished = || io::Error::new(io::ErrorKind::NotFound, "it vanished after it was made");
         let current = key.ok_or_else(|| unreadable(&path, &vanished()))?;
         // Whoever made it may have died before syncing, and everything sealed with it is lost without it.
         disk.sync_above(Path::new("/"), &path).map_err(|error| unreadable(&path, &error))?;
-        Ok(Self { current, previous: previous_keys(disk, dir, allow_open), path })
+        Ok(Self { current, previous: previous_keys(disk, dir, allow_open), path, stat })
+    }
+
+    /// Reads the keys again when another file lies in the place of the current one: it was rotated while this process
+    /// ran. What does not read is none of this process's business until it starts anew.
+    pub(crate) fn reloaded(&self, disk: &Disk, dir: &Path, allow_open: bool) -> Option<Self> {
+        let stat = disk.stat_link(&self.path).ok()?;
+        let same = self.stat.as_ref().is_none_or(|known| {
+            (known.identity, known.modified, known.len) == (stat.identity, stat.modified, stat.len)
+        });
+        if same {
+            return None;
+        }
+        let current = read_key(disk, &self.path, allow_open).ok().flatten()?;
+        // As in `load`: nothing is sealed with a key that a crash could take away.
+        disk.sync_above(Path::new("/"), &self.path).ok()?;
+        let previous = previous_keys(disk, dir, allow_open);
+        Some(Self { current, previous, path: self.path.clone(), stat: Some(stat) })
     }
 
     /// Looks at the key without making one: `None` when all is well or there is none yet (spec 04 §14).
@@ -130,11 +151,11 @@ fn previous_keys(disk: &Disk, dir: &Path, allow_open: bool) -> Vec<Key> {
         .collect()
 }
 
-fn is_previous(name: &OsStr) -> bool {
+pub(crate) fn is_previous(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.starts_with(PREVIOUS) && !name.contains(".tmp."))
 }
 
-fn read_key(disk: &Disk, path: &Path, allow_open: bool) -> Result<Option<Key>, Refusal> {
+pub(crate) fn read_key(disk: &Disk, path: &Path, allow_open: bool) -> Result<Option<Key>, Refusal> {
     let stat = match disk.stat_link(path) {
         Ok(stat) => stat,
         Err(error) if is_missing(&error) => return Ok(None),
@@ -169,7 +190,7 @@ fn read_key(disk: &Disk, path: &Path, allow_open: bool) -> Result<Option<Key>, R
     }
 }
 
-fn exposure(stat: &Stat) -> Option<String> {
+pub(crate) fn exposure(stat: &Stat) -> Option<String> {
     match stat.kind {
         Kind::Symlink => return Some("it is a symbolic link".to_owned()),
         Kind::Directory | Kind::Other => return Some("it is not a regular file".to_owned()),
@@ -204,8 +225,15 @@ fn create(disk: &Disk, dir: &Path, path: &Path) -> Result<(), Refusal> {
 
 /// For file systems without hard links: the check and the rename are one step for all who take this lock.
 fn rename_unless_there(disk: &Disk, staged: &Path, path: &Path) -> io::Result<()> {
-    let lock_path = path.with_file_name("secret.lock");
-    let mut lock = disk.open(&lock_path, Open::Lock)?;
+    let lock = hold(disk, path)?;
+    let renamed = if disk.is_there(path) { Ok(()) } else { disk.rename(staged, path) };
+    drop(lock);
+    renamed
+}
+
+/// Keeps others from putting another key into the place of this one.
+pub(crate) fn hold(disk: &Disk, path: &Path) -> io::Result<Box<dyn OpenFile>> {
+    let mut lock = disk.open(&path.with_file_name("secret.lock"), Open::Lock)?;
     let deadline = Instant::now() + Duration::from_secs(10);
     while !try_lock(lock.as_mut(), Sharing::Exclusive)? {
         if Instant::now() >= deadline {
@@ -213,7 +241,7 @@ fn rename_unless_there(disk: &Disk, staged: &Path, path: &Path) -> io::Result<()
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    if disk.is_there(path) { Ok(()) } else { disk.rename(staged, path) }
+    Ok(lock)
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Refusal {

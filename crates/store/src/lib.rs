@@ -5,6 +5,7 @@
 //! through [`FileSystem`], which a test may replace by one that fails.
 
 mod adopt;
+mod collect;
 mod commit;
 mod containment;
 mod find;
@@ -19,6 +20,7 @@ mod options;
 mod pair;
 mod plan;
 mod refusals;
+mod rotation;
 mod seal;
 mod seen;
 mod store;
@@ -27,9 +29,10 @@ mod transaction;
 mod transient;
 
 pub use adopt::Adoption;
+pub use collect::{Collected, Leftover};
 pub use fs::{Entry, FileSystem, Kind, Open, OpenFile, OsFileSystem, Sharing, Stat};
 pub use list::{SessionFacts, SessionListing};
 pub use migrate::{Migrated, ToOriginal};
 pub use options::Options;
+pub use rotation::{KeyFile, KeyReport, Rotation};
 pub use store::{FileStore, SessionStore};
-pub use transient::Collected;

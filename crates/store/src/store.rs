@@ -119,7 +119,12 @@ impl FileStore {
     pub(crate) fn keys(&self) -> Result<Arc<KeyRing>, Refusal> {
         let mut slot = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(keys) = &*slot {
-            return Ok(Arc::clone(keys));
+            let Some(reloaded) = keys.reloaded(&self.disk, &self.options.key_dir, self.options.allow_open_key) else {
+                return Ok(Arc::clone(keys));
+            };
+            let keys = Arc::new(reloaded);
+            *slot = Some(Arc::clone(&keys));
+            return Ok(keys);
         }
         let keys = Arc::new(KeyRing::load(&self.disk, &self.options.key_dir, self.options.allow_open_key)?);
         *slot = Some(Arc::clone(&keys));
@@ -134,6 +139,17 @@ impl FileStore {
         let roots = self.roots()?;
         let seen = SeenTable { disk: self.disk.clone(), dir: roots.state.join("seen") };
         Ok(View { keys: self.keys()?, roots, seen })
+    }
+
+    /// Does something with the keys as they are now; once more when the key was rotated before the folder was read.
+    pub(crate) fn viewing<T>(&self, mut run: impl FnMut(&View) -> Result<T, Refusal>) -> Result<T, Refusal> {
+        let view = self.view()?;
+        match run(&view) {
+            Err(refusal) if refusal.code == "SEAL_MISMATCH" && !Arc::ptr_eq(&view.keys, &self.keys()?) => {
+                run(&self.view()?)
+            }
+            outcome => outcome,
+        }
     }
 
     pub(crate) fn patience(&self) -> Patience {

@@ -42,15 +42,36 @@ impl SessionStore for FileStore {
         if *target == Target::Nothing {
             return apply(&mut workset(Vec::new(), StatePath::default(), Vec::new()));
         }
-        let view = self.view()?;
+        self.viewing(|view| self.transact(view, target, is_cancelled, apply))
+    }
+
+    fn read(&self, target: &Target) -> Result<Workset, Refusal> {
+        match target {
+            Target::Nothing => Ok(workset(Vec::new(), StatePath::default(), Vec::new())),
+            Target::Session { index, .. } | Target::Dispatch { index, .. } => {
+                self.viewing(|view| self.read_index(view, index, true))
+            }
+            Target::Slug { slug, .. } => self.viewing(|view| self.read_slug(view, slug)),
+        }
+    }
+}
+
+impl FileStore {
+    fn transact(
+        &self,
+        view: &View,
+        target: &Target,
+        is_cancelled: &dyn Fn() -> bool,
+        apply: Apply<'_>,
+    ) -> Result<Reply, Refusal> {
         let patience = self.patience();
         let mut moved = 0;
         for _ in 0..PLANS {
-            let plan = self.plan(&view, target)?;
+            let plan = self.plan(view, target)?;
             let places: Vec<&Place> =
                 std::iter::once(&plan.first).chain(plan.second.iter().map(|(place, _)| place)).collect();
             let Some(held) = hold_all(&self.disk, &self.queues, &places, patience)? else { continue };
-            let attempt = self.attempt(&view, &plan, is_cancelled, apply, &mut moved);
+            let attempt = self.attempt(view, &plan, is_cancelled, apply, &mut moved);
             for place in &plan.created {
                 self.remove_if_empty(place);
             }
@@ -60,24 +81,12 @@ impl SessionStore for FileStore {
             }
         }
         match target {
-            Target::Session { index, .. } | Target::Dispatch { index, .. } => Err(self.index_not_found(&view, index)),
+            Target::Session { index, .. } | Target::Dispatch { index, .. } => Err(self.index_not_found(view, index)),
             Target::Slug { slug, .. } => Err(refusals::state_moved(slug)),
             Target::Nothing => Err(refusals::state_moved("")),
         }
     }
 
-    fn read(&self, target: &Target) -> Result<Workset, Refusal> {
-        match target {
-            Target::Nothing => Ok(workset(Vec::new(), StatePath::default(), Vec::new())),
-            Target::Session { index, .. } | Target::Dispatch { index, .. } => {
-                self.read_index(&self.view()?, index, true)
-            }
-            Target::Slug { slug, .. } => self.read_slug(&self.view()?, slug),
-        }
-    }
-}
-
-impl FileStore {
     /// `None`: the folders are not what they were when they were looked up.
     fn attempt(
         &self,

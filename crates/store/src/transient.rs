@@ -1,8 +1,6 @@
 //! Transient sessions: below the state directory until a promotion or `session gc` (spec 03 §1.4).
 
-use std::time::Duration;
-
-use workflow_engine::{Refusal, StatePath, Timestamp, Workset, slug};
+use workflow_engine::{Refusal, StatePath, Workset, slug};
 
 use crate::{
     FileStore,
@@ -13,21 +11,6 @@ use crate::{
     refusals,
     store::{View, workset},
 };
-
-/// A transient session that `session gc` looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Collected {
-    /// Its minted slug.
-    pub slug: String,
-    /// Its index, if it could be read.
-    pub session_index: Option<String>,
-    /// Unix seconds of its last write, if it could be read.
-    pub ts: Option<i64>,
-    /// Whether it was removed.
-    pub removed: bool,
-    /// Why it was kept.
-    pub kept_because: Option<String>,
-}
 
 impl FileStore {
     /// Notes where a promoted session went and removes its transient folder, whose lock is held. What stays because of
@@ -47,7 +30,7 @@ impl FileStore {
     }
 
     /// Removes the files of a session and its folder if nothing else is in it; its lock is held.
-    fn remove_session(&self, place: &Place) -> std::io::Result<()> {
+    pub(crate) fn remove_session(&self, place: &Place) -> std::io::Result<()> {
         self.disk.remove_file(&place.file(STATE))?;
         // A state that comes back must find its seal.
         self.disk.sync_dir(&place.path)?;
@@ -95,73 +78,5 @@ impl FileStore {
             Named::SealAlone(place) => Err(refusals::seal_left_alone(&place)),
             Named::Nothing => Err(refusals::not_found(&format!("slug '{name}'"), &view.roots.searched(), &[])),
         }
-    }
-
-    /// Removes transient sessions not written for `unused_for`, and notes of promotions whose target is gone. Without
-    /// `remove` it only says what it would do. Sessions that do not open are kept.
-    ///
-    /// # Errors
-    /// Roots and key (spec 03 §11 B).
-    pub fn collect_transient(
-        &self,
-        unused_for: Duration,
-        now: Timestamp,
-        remove: bool,
-    ) -> Result<Vec<Collected>, Refusal> {
-        let view = self.view()?;
-        let mut collected = Vec::new();
-        let mut entries = self.disk.list(&view.roots.transient).unwrap_or_default();
-        entries.sort_by(|left, right| left.name.cmp(&right.name));
-        for entry in entries {
-            let Some(name) = entry.name.to_str() else { continue };
-            match entry.kind {
-                Kind::Directory => {
-                    let place = view.roots.transient_place(&self.disk, name)?;
-                    collected.push(self.collect_one(&view, &place, unused_for, now, remove)?);
-                }
-                Kind::File if remove && name.strip_suffix(".moved").is_some() => {
-                    let path = view.roots.transient.join(name);
-                    let target = self.disk.read(&path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-                    if target.is_none_or(|target| !self.disk.is_there(std::path::Path::new(target.trim()))) {
-                        let _ignored = self.disk.remove_file(&path);
-                    }
-                }
-                Kind::File | Kind::Symlink | Kind::Other => {}
-            }
-        }
-        Ok(collected)
-    }
-
-    fn collect_one(
-        &self,
-        view: &View,
-        place: &Place,
-        unused_for: Duration,
-        now: Timestamp,
-        remove: bool,
-    ) -> Result<Collected, Refusal> {
-        let mut one =
-            Collected { slug: place.slug.clone(), session_index: None, ts: None, removed: false, kept_because: None };
-        let Some(held) = hold_all(&self.disk, &self.queues, &[place], self.patience())? else { return Ok(one) };
-        match self.open_held(view, place) {
-            Err(refusal) => one.kept_because = Some(refusal.text()),
-            // What an interrupted promotion has begun to remove.
-            Ok(None) if remove && moved_note(view, &place.slug).is_some_and(|note| self.disk.is_there(&note)) => {
-                one.removed = self.remove_session(place).is_ok();
-            }
-            Ok(None) => one.kept_because = Some("it holds no session".to_owned()),
-            Ok(Some(opened)) => {
-                one.session_index = Some(opened.root.session_index.clone());
-                one.ts = Some(opened.root.ts);
-                let age = now.seconds().saturating_sub(opened.root.ts);
-                if age < i64::try_from(unused_for.as_secs()).unwrap_or(i64::MAX) {
-                    one.kept_because = Some(format!("it was written {age} s ago"));
-                } else if remove {
-                    one.removed = self.remove_session(place).is_ok();
-                }
-            }
-        }
-        drop(held);
-        Ok(one)
     }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "functions that tests call may do what tests may")]
 
+mod collect;
 mod crash;
 mod faults;
 mod hazards;
@@ -11,5 +12,6 @@ mod operator;
 mod promotion;
 mod race;
 mod recorded;
+mod rotation;
 mod support;
 mod traps;
