@@ -142,3 +142,16 @@ fn a_resume_returns_what_was_recorded() {
     run.go("review");
     assert_eq!(codes(&run.call("resume_checkpoint", json!({}))), ["W_NOTHING_RESOLVED"]);
 }
+
+/// An older handle still tells what its own answer did (spec 03 §5.16).
+#[test]
+fn a_handle_of_an_earlier_visit_keeps_its_effect() {
+    let run = Run::at("plan");
+    let first = run.json("yield_checkpoint", json!({"checkpoint_id": "confirm"}));
+    let effect = run.answer("go")["effect"].clone();
+    run.go("review");
+    run.go("plan");
+    run.ask("confirm", "skip");
+    let resumed = run.json("resume_checkpoint", json!({"checkpoint_handle": first["checkpoint_handle"]}));
+    assert_eq!((&resumed["resolved_option"], &resumed["effect"]), (&json!("go"), &effect));
+}

@@ -292,14 +292,19 @@ fn again(call: &Call<'_>, reached: &Event, mode: &Mode) -> Result<Reply, Refusal
     if !same {
         return Err(checkpoint::spent(session, reached));
     }
-    let effect = match resolution.response {
-        Some(_) => resolution.effect(),
-        None => declared.and_then(|(effect, _)| effect),
-    };
+    let effect = effect_of(call, reached, resolution);
     let handle = handle::of_event(call.env.signer, &session.session_index, reached);
     let mut members = result(&session.session_index, reached.checkpoint(), resolution.option(), effect, handle);
     members.insert("already_done".to_owned(), true.into());
     Ok(Reply::json(&session.session_index, members))
+}
+
+/// What a resolution did: as recorded, or when a newer answer stands under its key, as the definition says.
+pub(super) fn effect_of(call: &Call<'_>, reached: &Event, resolution: Resolution<'_>) -> Option<Value> {
+    match resolution.response {
+        Some(_) => resolution.effect(),
+        None => declared_option(call, reached, resolution)?.0,
+    }
 }
 
 /// Effect of the resolved option as the definition has it now, and whether it is the default option.

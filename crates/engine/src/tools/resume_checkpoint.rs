@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Map;
 
+use super::respond_checkpoint;
 use crate::{
     Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool,
     address::Address,
@@ -78,7 +79,7 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     }
     if let Some(resolution) = &resolution {
         members.insert("resolved_option".to_owned(), resolution.option().into());
-        if let Some(effect) = resolution.effect() {
+        if let Some(effect) = respond_checkpoint::effect_of(call, resolution.event, *resolution) {
             members.insert("effect".to_owned(), effect);
         }
     }
