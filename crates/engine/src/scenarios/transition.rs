@@ -236,9 +236,11 @@ fn trap_03_14_31_the_first_outcome_stays() {
 #[test]
 fn trap_03_14_32_artifacts_are_merged_by_id() {
     let run = Run::at("plan");
-    for artifact in
-        [json!({"id": "a", "name": "x", "path": "p"}), json!({"id": "a", "name": "y"}), json!({"id": "b", "name": "z"})]
-    {
+    for artifact in [
+        json!({"id": "a", "name": "x", "path": "p"}),
+        json!({"id": "a", "name": "y"}),
+        json!({"id": "b", "name": "z", "path": ""}),
+    ] {
         run.call("next_activity", json!({"activity_id": "plan", "artifacts_produced": [artifact]}));
     }
     let merged = run.session().to_json()["declaredArtifacts"].clone();

@@ -50,7 +50,7 @@ struct Params {
     view: Option<View>,
     /// Position of a child, from 0, as in view 'children'.
     #[serde(default)]
-    child_index: Option<u32>,
+    child_index: Option<u64>,
     /// With view 'variables': one variable only.
     #[serde(default)]
     variable: Option<String>,
@@ -117,7 +117,7 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
 }
 
 /// The child at a position: the embedded state, or the session that the reference names.
-fn child(call: &Call<'_>, position: u32) -> Result<Session, Refusal> {
+fn child(call: &Call<'_>, position: u64) -> Result<Session, Refusal> {
     let session = call.session()?;
     let count = session.triggered_workflows.len();
     let reference = usize::try_from(position).ok().and_then(|position| session.triggered_workflows.get(position));

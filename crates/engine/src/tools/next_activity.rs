@@ -133,6 +133,13 @@ struct ArtifactReport {
     path: Option<String>,
 }
 
+impl ArtifactReport {
+    /// Where it lies, if that was said; a blank text says nothing.
+    fn path(&self) -> Option<&str> {
+        self.path.as_deref().filter(|path| !path.is_empty())
+    }
+}
+
 impl Params {
     fn read(arguments: &Arguments) -> Result<Self, Refusal> {
         let params: Self = arguments.decode(TOOL.name)?;
@@ -364,12 +371,12 @@ fn merge_artifacts(session: &mut Session, params: &Params) {
         match session.declared_artifacts.iter_mut().find(|known| known.id == entry.id) {
             Some(known) => {
                 known.name.clone_from(&entry.name);
-                known.path = entry.path.clone().or_else(|| known.path.take());
+                known.path = entry.path().map(str::to_owned).or_else(|| known.path.take());
             }
             None => session.declared_artifacts.push(DeclaredArtifact {
                 id: entry.id.clone(),
                 name: entry.name.clone(),
-                path: entry.path.clone(),
+                path: entry.path().map(str::to_owned),
                 extra: Map::new(),
             }),
         }
@@ -383,7 +390,7 @@ fn artifact_warnings(call: &Call<'_>, params: &Params) -> Result<Vec<Warning>, R
     let folder = &family.folder;
     let mut warnings: Vec<Warning> = entries
         .iter()
-        .filter_map(|entry| validation::artifact_outside(&entry.id, entry.path.as_deref()?, &folder.path))
+        .filter_map(|entry| validation::artifact_outside(&entry.id, entry.path()?, &folder.path))
         .collect();
     let declared = &call.session()?.declared_artifacts;
     warnings.extend(validation::artifacts_undeclared(&call.env.registry.files_in(folder), declared));

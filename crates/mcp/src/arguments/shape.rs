@@ -108,7 +108,10 @@ impl Reader {
     /// Reads one value; `None` when a cause was noted.
     pub(super) fn value(&mut self, path: &str, schema: &Value, value: &Value) -> Option<Value> {
         if let Some(branches) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
-            let branch = branches.iter().find(|branch| fits(branch, value)).or_else(|| branches.first())?;
+            let Some(branch) = branches.iter().find(|branch| fits(branch, value)) else {
+                self.cause(path, &format!("expected {}; received {}", expectation(schema), received(value)));
+                return None;
+            };
             return self.value(path, branch, value);
         }
         let kinds = kinds(schema);
@@ -131,9 +134,6 @@ impl Reader {
 
     /// A value of another type, read as what the schema wants.
     fn converted(&mut self, path: &str, schema: &Value, kinds: &[&str], value: &Value) -> Option<Value> {
-        if let (Value::Object(_), true) = (value, is_manifest_output(path)) {
-            return Some(Value::String(value.to_string()));
-        }
         if let Value::String(text) = value {
             for kind in kinds {
                 if let Some(read) = from_text(kind, text) {
@@ -307,11 +307,6 @@ fn free(path: &str, schema: &Value) -> bool {
         || (schema.get("properties").is_none() && schema.get("additionalProperties") != Some(&Value::Bool(false)))
 }
 
-/// `step_manifest[n].output`, which may be an object.
-fn is_manifest_output(path: &str) -> bool {
-    path.strip_prefix("step_manifest[").and_then(|rest| rest.split_once(']')).is_some_and(|(_, rest)| rest == ".output")
-}
-
 /// A number without a fraction, as an integer.
 fn integer(number: &Number) -> Option<Number> {
     if number.is_i64() || number.is_u64() {
@@ -338,6 +333,9 @@ fn from_text(kind: &str, text: &str) -> Option<Value> {
 
 /// What a schema wants, in a few words.
 pub(super) fn expectation(schema: &Value) -> String {
+    if let Some(branches) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
+        return branches.iter().map(expectation).collect::<Vec<_>>().join(" or ");
+    }
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
         return format!("one of {}", values.join(", "));

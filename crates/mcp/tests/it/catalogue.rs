@@ -280,6 +280,9 @@ const OPENING: &[Case] = &[
         let (_, index, outcome) = on("", "inspect_session", json!({"child_index": 3}));
         said(outcome, &[&index, "0 children", "child_index 3"])
     }),
+    ("CHILD_NOT_FOUND", || {
+        said(on("", "inspect_session", json!({"child_index": 99_999_999_999_u64})).2, &["child_index 99999999999"])
+    }),
     ("SEAL_MISMATCH", || {
         let (bench, index) = sealed();
         append(&bench.folder("a").join("session.json"), "\n");
