@@ -1,6 +1,6 @@
 //! The two files of a session: reading, verifying, recovering (spec 03 §3.4, §3.6, §3.7).
 
-use std::{path::Path, thread, time::Duration};
+use std::{io, path::Path, thread, time::Duration};
 
 use serde_json::Value;
 use workflow_engine::{
@@ -9,7 +9,7 @@ use workflow_engine::{
 };
 
 use crate::{
-    fs::Disk,
+    fs::{Disk, Kind},
     key::KeyRing,
     layout::{PENDING, Place, SEAL, STATE},
     refusals,
@@ -49,7 +49,12 @@ pub(crate) struct Judge<'a> {
 
 /// Reads one file of a folder.
 fn part(disk: &Disk, path: &Path) -> Result<Option<Vec<u8>>, Refusal> {
-    disk.read_if_there(path).map_err(|error| refusals::unreadable(path, &error))
+    let read = disk.read_if_there(path).map_err(|error| refusals::unreadable(path, &error))?;
+    if read.is_none() && disk.stat_link(path).is_ok_and(|stat| stat.kind == Kind::Symlink) {
+        let error = io::Error::new(io::ErrorKind::NotFound, "it is a link that leads nowhere");
+        return Err(refusals::unreadable(path, &error));
+    }
+    Ok(read)
 }
 
 /// Reads the files under a lock.

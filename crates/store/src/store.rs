@@ -164,7 +164,7 @@ impl FileStore {
             Ok(roots) => {
                 let mut check = |path: &Path, what: &str| match self.disk.list(path) {
                     Ok(_) => {}
-                    Err(error) if crate::fs::is_missing(&error) => {}
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                     Err(error) => problems.push(format!("{what} {} cannot be read: {error}", path.display())),
                 };
                 check(&roots.planning, "planning root");

@@ -207,6 +207,37 @@ fn hazard_h10_newer_files_are_no_tampering() {
     }
 }
 
+/// What stands where a file of the session should be is told as it is, at once, and takes no other session down.
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_are_none_are_named() {
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    let bench = Bench::new();
+    let sound = start(&bench.store(), "sound").unwrap();
+    let put: [(&str, fn(&std::path::Path)); 4] = [
+        ("pipe", |path| mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap()),
+        ("device", |path| symlink("/dev/zero", path).unwrap()),
+        ("nowhere", |path| symlink("nowhere-at-all", path).unwrap()),
+        ("dir", |path| fs::create_dir(path).unwrap()),
+    ];
+    for (kind, put) in put {
+        for file in ["session.json", ".session-token", ".session-token.pending"] {
+            let slug = format!("{kind}{}", file.replace('.', "-"));
+            start(&bench.store(), &slug).unwrap();
+            let path = bench.folder(&slug).join(file);
+            let _absent = fs::remove_file(&path);
+            put(&path);
+            let refusal = start(&bench.store(), &slug).unwrap_err();
+            assert_eq!(refusal.code, "SESSION_CORRUPT", "{slug}: {}", refusal.message);
+            assert!(refusal.message.contains(file), "{}", refusal.message);
+        }
+    }
+    assert!(advance(&bench.store(), &sound).is_ok());
+}
+
 /// Links that lead to themselves or away do not make a call run for ever.
 #[cfg(unix)]
 #[test]

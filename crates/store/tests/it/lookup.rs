@@ -132,6 +132,11 @@ fn roots_must_be_absolute_and_there() {
     let store = FileStore::open(options).unwrap();
     assert_eq!(start(&store, "a").unwrap_err().code, "WORKSPACE_INVALID");
     assert_eq!(store.problems().len(), 1);
+    // A file where a folder should be is as bad.
+    fs::create_dir_all(bench.planning().parent().unwrap()).unwrap();
+    fs::write(bench.planning(), "").unwrap();
+    assert_eq!(bench.store().problems().len(), 1);
+    assert_eq!(start(&bench.store(), "a").unwrap_err().code, "WRITE_FAILED");
 }
 
 #[test]
