@@ -1,5 +1,6 @@
 //! Repository chores. `cargo xtask` lists them.
 
+mod sizes;
 mod traps;
 
 use std::{env, process::ExitCode};
@@ -7,12 +8,14 @@ use std::{env, process::ExitCode};
 const HELP: &str = "\
 cargo xtask CHORE
 
+  sizes   print how many characters the workflows of WORKFLOW_TEST_CORPORA deliver; --write renews docs/sizes.md
   traps   print each trap of the specification with the tests that hold it; fails when one has none
 ";
 
 fn main() -> ExitCode {
     let chore = env::args().nth(1);
     let done = match chore.as_deref() {
+        Some("sizes") => sizes::run(env::args().skip(2).any(|argument| argument == "--write")),
         Some("traps") => traps::run(),
         Some("help" | "--help" | "-h") | None => print(HELP),
         Some(other) => Err(anyhow::anyhow!("no chore is called {other:?}\n\n{HELP}")),
@@ -20,7 +23,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = print_error(&format!("{error:#}\n"));
+            drop(print_error(&format!("{error:#}\n")));
             ExitCode::FAILURE
         }
     }

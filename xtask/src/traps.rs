@@ -58,16 +58,13 @@ fn report(tests: &BTreeMap<(usize, u32), Vec<String>>) -> (String, Vec<String>) 
     for (list, (_, title, last)) in LISTS.iter().enumerate() {
         let _ = writeln!(text, "{title}");
         for number in 1..=*last {
-            match tests.get(&(list, number)) {
-                Some(names) => {
-                    for name in names {
-                        let _ = writeln!(text, "  {number:>2}  {name}");
-                    }
-                }
-                None => {
-                    let _ = writeln!(text, "  {number:>2}  -");
-                    missing.push(format!("{title} {number}"));
-                }
+            let Some(names) = tests.get(&(list, number)) else {
+                let _ = writeln!(text, "  {number:>2}  -");
+                missing.push(format!("{title} {number}"));
+                continue;
+            };
+            for name in names {
+                let _ = writeln!(text, "  {number:>2}  {name}");
             }
         }
     }
