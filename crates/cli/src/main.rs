@@ -9,8 +9,8 @@ mod config;
 mod exit;
 mod log;
 mod printer;
+mod text;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -27,8 +27,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let cwd = std::env::current_dir().map_err(|error| Failure::failed(format!("no current directory: {error}")))?;
     let env = |name: &str| std::env::var(name).ok();
     let command = cli.command.unwrap_or(Command::Serve(command::serve::Serve::default()));
-    let read = |path: &Path| std::fs::read_to_string(path);
-    let surroundings = Surroundings { env: &env, cwd, read: if command.reads_file() { Some(&read) } else { None } };
+    let surroundings =
+        Surroundings { env: &env, cwd, read: if command.reads_file() { Some(&text::read) } else { None } };
     let config = Config::read(&cli.flags, &surroundings).map_err(Failure::Usage)?;
     match command {
         Command::Serve(serve) => serve.run(&config),
