@@ -16,6 +16,7 @@ Examples:
   workflow-server show quick-tour                 what one consists of
   workflow-server call discover                   one tool call, as an agent makes it
   workflow-server session list                    which sessions this workspace has
+  workflow-server session show my-tour            where one stands; `session export` writes it as a page
 
 Connect a client: register the command `workflow-server serve --workspace DIR` as a stdio server. The agent then calls
 `discover` and is told the rest.
@@ -120,6 +121,7 @@ pub(crate) enum Command {
     List(command::list::List),
     Show(command::show::Show),
     Session(command::session::Session),
+    Key(command::key::Key),
     Config(command::config::Settings),
 }
 

@@ -6,9 +6,11 @@ mod bundled;
 mod cli;
 mod command;
 mod config;
+mod confirmation;
 mod exit;
 mod log;
 mod printer;
+mod report;
 mod text;
 
 use std::process::ExitCode;
@@ -37,6 +39,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::List(list) => list.run(&config),
         Command::Show(show) => show.run(&config),
         Command::Session(session) => session.run(&config),
+        Command::Key(key) => key.run(&config),
         Command::Config(settings) => settings.run(&config),
     }
 }

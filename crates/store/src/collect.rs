@@ -108,7 +108,7 @@ impl FileStore {
             match entry.kind {
                 Kind::Directory => {
                     let place = view.roots.transient_place(&self.disk, name)?;
-                    collected.extend(self.collect_folder(&view, &place, unused_for, now, remove)?);
+                    collected.extend(self.collect_folder(&view, &place, unused_for, now, remove));
                 }
                 Kind::File => collected.extend(self.collect_note(&view, name, unused_for, now, remove)),
                 Kind::Symlink | Kind::Other => {}
@@ -138,14 +138,14 @@ impl FileStore {
         unused_for: Duration,
         now: Timestamp,
         remove: bool,
-    ) -> Result<Option<Collected>, Refusal> {
+    ) -> Option<Collected> {
         let mut one = Collected::of(Leftover::Session, &place.slug, &place.path);
         let held = match hold_all(&self.disk, &self.queues, &[place], self.patience()) {
             Ok(Some(held)) => held,
-            Ok(None) => return Ok(None),
+            Ok(None) => return None,
             Err(refusal) => {
                 one.keep(refusal.text());
-                return Ok(Some(one));
+                return Some(one);
             }
         };
         match self.open_held(view, place) {
@@ -183,7 +183,7 @@ impl FileStore {
             }
         }
         drop(held);
-        Ok(Some(one))
+        Some(one)
     }
 
     /// Removes what the state directory keeps about a session that is gone. What stays by an error harms nobody.

@@ -1,23 +1,35 @@
 //! `show`: a workflow or one of its activities.
 
 use clap::Args;
-use workflow_corpus::Workflow;
+use workflow_corpus::{Activity, Step, StepKind, TERMINAL, Workflow};
 use workflow_mcp::definition;
 
 use crate::config::Config;
 use crate::exit::Failure;
-use crate::printer;
+use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG, styled};
+use crate::report::{counted, inline, plain};
 
-/// Shows a workflow, or one of its activities, as YAML
+/// Characters of a line of prose.
+const WIDTH: usize = 100;
+/// Characters of a message, a condition or a default on its line.
+const SHORT: usize = 70;
+
+/// Shows a workflow as a graph, or one of its activities as agents are served it
 ///
-/// A workflow is shown with its rules, variables and activities and where these lead; an activity as agents are served
-/// it.
+/// The graph has the activities with their steps by kind, the gates at which somebody is asked, and where each activity
+/// leads. --yaml prints the definition as it was understood instead.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  workflow-server show quick-tour\n  workflow-server show quick-tour/welcome")]
+#[command(after_help = "Examples:
+  workflow-server show quick-tour            activities, gates and routes
+  workflow-server show quick-tour --yaml     the definition as it was understood
+  workflow-server show quick-tour/look-around")]
 pub(crate) struct Show {
     /// What to show
     #[arg(value_name = "WORKFLOW[/ACTIVITY]")]
     what: String,
+    /// Print the definition as YAML
+    #[arg(long)]
+    yaml: bool,
 }
 
 impl Show {
@@ -32,7 +44,8 @@ impl Show {
             printer::warn(&diagnostic.to_string());
         }
         match activity {
-            None => printer::print(&workflow_yaml::to_string(&definition::workflow(&workflow)))?,
+            None if self.yaml => printer::print(&workflow_yaml::to_string(&definition::workflow(&workflow)))?,
+            None => printer::print(&overview(&workflow, corpus.root_label(workflow.key.root)))?,
             Some(activity) => printer::print(&body(&workflow, activity)?)?,
         }
         Ok(())
@@ -49,4 +62,200 @@ fn body(workflow: &Workflow, id: &str) -> Result<String, Failure> {
     }
     let ids: Vec<&str> = workflow.activities.iter().map(|activity| activity.id.as_str()).collect();
     Err(Failure::failed(format!("{} has no activity {id}; it has {}", workflow.key.id, ids.join(", "))))
+}
+
+fn overview(workflow: &Workflow, source: &str) -> String {
+    let mut text = format!(
+        "{}  {} {}\n",
+        styled(STRONG, &plain(&workflow.title)),
+        workflow.key.id,
+        styled(DIM, &workflow.version)
+    );
+    for line in workflow.description.iter().flat_map(|description| wrapped(description)) {
+        text.extend([line.as_str(), "\n"]);
+    }
+    let mut facts = vec![format!("from {source}")];
+    if !workflow.tags.is_empty() {
+        facts.push(format!("tags {}", workflow.tags.join(", ")));
+    }
+    let rules = workflow.rules.workflow.len() + workflow.rules.activity.len() + workflow.rules.universal.len();
+    if rules > 0 {
+        facts.push(counted(rules, "rule"));
+    }
+    text.extend([styled(DIM, &plain(&facts.join(" · "))).as_str(), "\n"]);
+    for activity in &workflow.activities {
+        text.push('\n');
+        text.push_str(&node(workflow, activity));
+    }
+    for error in &workflow.load_errors {
+        let place = format!("{}:{}:{}", error.file, error.line, error.column);
+        text.extend(["\n ", &styled(BAD, "✗"), " ", &styled(BAD, &plain(&error.activity_id))]);
+        text.extend(["  does not load: ", &place, "\n"]);
+    }
+    text.push_str(&variables(workflow));
+    text
+}
+
+/// One activity: its steps by kind, its gates, and the arrows that leave it.
+fn node(workflow: &Workflow, activity: &Activity) -> String {
+    let is_first = workflow.initial_activity.as_deref() == Some(activity.id.as_str());
+    let sign = if is_first { styled(GOOD, "▶") } else { "●".to_owned() };
+    let mut notes = Vec::new();
+    if is_first {
+        notes.push("begins here".to_owned());
+    }
+    if !activity.required {
+        notes.push("optional".to_owned());
+    }
+    if activity.source != workflow.key {
+        notes.push(format!("borrowed from {}", activity.source.id));
+    }
+    let notes = if notes.is_empty() { String::new() } else { format!("  ({})", notes.join(", ")) };
+    let mut text =
+        format!(" {sign} {}  {}{}\n", styled(STRONG, &plain(&activity.id)), plain(&activity.name), styled(DIM, &notes));
+    let mut line = |words: &str| text.extend([" │   ", words, "\n"]);
+    line(&styled(DIM, &steps(activity)));
+    for (step, checkpoint) in activity.checkpoints() {
+        let options: Vec<&str> = checkpoint.options.iter().map(|option| option.id.as_str()).collect();
+        let gated = if step.when.is_some() || step.condition.is_some() { "  (under a condition)" } else { "" };
+        line(&format!(
+            "{} {}: {}{}",
+            styled(POOR, "◆"),
+            plain(&step.id),
+            plain(&options.join(" / ")),
+            styled(DIM, gated)
+        ));
+    }
+    for trigger in &activity.triggers {
+        line(&format!("{} child workflow {}", styled(GOOD, "↳"), plain(&trigger.workflow)));
+    }
+    text.push_str(&routes(workflow, activity));
+    text
+}
+
+/// `4 steps: 2 techniques, 1 action, 1 checkpoint; 1 loop with 2 of them`.
+fn steps(activity: &Activity) -> String {
+    let flat = activity.flat_steps();
+    if flat.is_empty() {
+        return "no steps".to_owned();
+    }
+    let count = |is: fn(&Step) -> bool| flat.iter().filter(|entry| is(entry.step)).count();
+    let kinds = [
+        (count(|step| matches!(step.kind, StepKind::Technique { .. })), "technique"),
+        (count(|step| matches!(step.kind, StepKind::Action { .. })), "action"),
+        (count(|step| matches!(step.kind, StepKind::Checkpoint(_))), "checkpoint"),
+        (count(|step| matches!(step.kind, StepKind::Loop(_))), "loop"),
+    ];
+    let parts: Vec<String> =
+        kinds.into_iter().filter(|(count, _)| *count > 0).map(|(count, kind)| counted(count, kind)).collect();
+    let inside = flat.iter().filter(|entry| !entry.top_level).count();
+    let inside = if inside > 0 { format!("; {inside} in loops") } else { String::new() };
+    format!("{}: {}{inside}", counted(flat.len(), "step"), parts.join(", "))
+}
+
+fn routes(workflow: &Workflow, activity: &Activity) -> String {
+    let entries = activity.transition_entries();
+    if entries.is_empty() {
+        return format!(" └─▷ {}\n", styled(DIM, "the end"));
+    }
+    let width = entries.iter().map(|entry| name(&entry.to).chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (nth, entry) in entries.iter().enumerate() {
+        let branch = if nth + 1 == entries.len() { "└─▷" } else { "├─▷" };
+        let there = workflow.activity(&entry.to);
+        let style = match there {
+            _ if entry.to == TERMINAL => DIM,
+            None => BAD,
+            Some(_) => STRONG,
+        };
+        let mut why = match &entry.condition {
+            Some(condition) => match condition.strip_prefix("checkpoint:").and_then(|rest| rest.rsplit_once(':')) {
+                Some((checkpoint, option)) => format!("when {checkpoint} is answered {option}"),
+                None => format!("when {}", shortened(condition)),
+            },
+            None if entries.len() > 1 || !entry.is_default => "otherwise".to_owned(),
+            None => String::new(),
+        };
+        if entry.to == activity.id {
+            why.push_str("  ↺ once more");
+        } else if there.is_some() && leads(workflow, &entry.to, &activity.id) {
+            why.push_str("  ↺ can come back");
+        } else if there.is_none() && entry.to != TERMINAL {
+            why.push_str("  ✗ no such activity");
+        }
+        let target = name(&entry.to);
+        text.extend([" ", branch, " ", &styled(style, &plain(target))]);
+        if !why.is_empty() {
+            let gap = width.saturating_sub(target.chars().count()) + 2;
+            text.extend([" ".repeat(gap).as_str(), &styled(DIM, plain(&why).trim_start())]);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Whether an activity leads to another one, over any number of others.
+fn leads(workflow: &Workflow, from: &str, to: &str) -> bool {
+    let (mut open, mut seen) = (vec![from.to_owned()], vec![from.to_owned()]);
+    while let Some(id) = open.pop() {
+        for target in workflow.activity(&id).map(|activity| activity.targets()).unwrap_or_default() {
+            if target == to {
+                return true;
+            }
+            if !seen.contains(&target) {
+                seen.push(target.clone());
+                open.push(target);
+            }
+        }
+    }
+    false
+}
+
+fn name(target: &str) -> &str {
+    if target == TERMINAL { "the end" } else { target }
+}
+
+fn variables(workflow: &Workflow) -> String {
+    if workflow.variables.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<_> = workflow
+        .variables
+        .iter()
+        .map(|variable| {
+            let kind = variable.declaration.get("type").map(inline).unwrap_or_default();
+            let default = variable.default.as_ref().map(|value| format!("= {value}")).unwrap_or_default();
+            let description = variable.declaration.get("description").map(inline).unwrap_or_default();
+            let mut row = vec![
+                (anstyle::Style::new(), format!("  {}", plain(&variable.name))),
+                (DIM, kind),
+                (anstyle::Style::new(), shortened(&plain(&default))),
+                (DIM, shortened(&plain(&description))),
+            ];
+            while row.last().is_some_and(|(_, text)| text.is_empty()) {
+                row.pop();
+            }
+            row
+        })
+        .collect();
+    format!("\n{}\n{}", styled(STRONG, "Variables"), printer::table(&rows))
+}
+
+fn shortened(text: &str) -> String {
+    let mut short: String = text.chars().take(SHORT).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in plain(text).split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + word.chars().count() < WIDTH => line.extend([" ", word]),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }

@@ -67,7 +67,7 @@ fn a_broken_definition_is_named_and_takes_nothing_down() {
     let shown = sandbox.run(&["show", "mini"]);
     assert!(shown.status.success(), "{}", err(&shown));
     assert!(err(&shown).contains("02-ship.yaml:"), "{}", err(&shown));
-    assert!(out(&shown).contains("id: plan"));
+    assert!(out(&shown).contains("plan  Plan") && out(&shown).contains("does not load"), "{}", out(&shown));
     let listed: Value = serde_json::from_slice(&sandbox.run(&["list", "--json"]).stdout).unwrap();
     assert_eq!(listed[1]["status"], "degraded", "{listed}");
 }
@@ -75,7 +75,7 @@ fn a_broken_definition_is_named_and_takes_nothing_down() {
 #[test]
 fn definitions_are_shown() {
     let sandbox = sandbox();
-    let workflow = out(&sandbox.run(&["show", "mini"]));
+    let workflow = out(&sandbox.run(&["show", "mini", "--yaml"]));
     assert!(workflow.contains("id: mini") && workflow.contains("initialActivity: plan"), "{workflow}");
     let activity = out(&sandbox.run(&["show", "mini/plan"]));
     assert!(activity.contains("technique: greet"), "{activity}");
@@ -84,6 +84,41 @@ fn definitions_are_shown() {
         assert_eq!(output.status.code(), Some(1), "{what}");
         assert!(err(&output).contains("mini") && out(&output).is_empty(), "{}", err(&output));
     }
+}
+
+#[test]
+fn a_workflow_is_shown_as_a_graph() {
+    let sandbox = sandbox();
+    let shown = sandbox.run(&["show", "mini"]);
+    let expected = "\
+Mini  mini 1.0.0
+Two activities and a question.
+from SANDBOX · tags test · 1 rule
+
+ ▶ plan  Plan  (begins here)
+ │   2 steps: 1 technique, 1 checkpoint
+ │   ◆ confirm: go / stop
+ ├─▷ ship  when plan_approved == true
+ └─▷ plan  otherwise  ↺ once more
+
+ ● ship  Ship
+ │   1 step: 1 action
+ └─▷ the end
+
+Variables
+  walk_mode      string   = \"slow\"
+  plan_approved  boolean
+";
+    assert_eq!(out(&shown).replace(&sandbox.workflows().display().to_string(), "SANDBOX"), expected);
+    assert!(err(&shown).is_empty());
+    let plan = sandbox.workflows().join("mini/activities/01-plan.yaml");
+    let text = std::fs::read_to_string(&plan).unwrap().replace("to: ship", "to: nowhere");
+    std::fs::write(&plan, text).unwrap();
+    let shown = out(&sandbox.run(&["show", "mini"]));
+    assert!(shown.contains("nowhere  when plan_approved == true  ✗ no such activity"), "{shown}");
+    let tour = out(&sandbox.command(["show", "quick-tour"]).stdin(Stdio::null()).output().unwrap());
+    assert!(tour.contains("look-back    when choose-pace is answered short"), "{tour}");
+    assert!(tour.contains("↳ child workflow postcard") && tour.lines().all(|line| line.trim_end() == line), "{tour}");
 }
 
 #[test]
@@ -175,13 +210,27 @@ fn transient_sessions_are_collected_on_request() {
     let sandbox = sandbox();
     let started = sandbox.connect().call("start_session", serde_json::json!({})).json();
     let slug = started["planning_slug"].as_str().unwrap();
-    let kept = sandbox.run(&["session", "gc", "--remove"]);
-    assert!(out(&kept).contains(slug) && out(&kept).contains("kept"), "{}", out(&kept));
-    let would = sandbox.run(&["session", "gc", "--days", "0"]);
-    assert!(out(&would).contains("would be removed"), "{}", out(&would));
-    let removed = sandbox.run(&["session", "gc", "--days", "0", "--remove"]);
-    assert!(out(&removed).contains("removed"), "{}", out(&removed));
-    assert!(err(&sandbox.run(&["session", "gc"])).contains("no transient sessions"));
+    session(&sandbox, "alpha");
+    let kept = sandbox.run(&["session", "gc"]);
+    assert!(kept.status.success());
+    assert!(out(&kept).contains(slug) && out(&kept).contains("stays"), "{}", out(&kept));
+    assert!(err(&kept).contains("--older-than"), "{}", err(&kept));
+    let would = sandbox.run(&["session", "gc", "--older-than", "0s", "--dry-run"]);
+    assert!(
+        would.status.success() && out(&would).contains("goes") && out(&would).contains("last used"),
+        "{}",
+        out(&would)
+    );
+    let asked = sandbox.run(&["session", "gc", "--older-than", "0s"]);
+    assert_eq!(asked.status.code(), Some(1), "without a terminal it needs --yes");
+    assert!(err(&asked).contains("--yes") && out(&asked).contains("goes"), "{}", err(&asked));
+    let removed = sandbox.run(&["session", "gc", "--older-than", "0s", "--yes"]);
+    assert!(removed.status.success() && out(&removed).contains("removed 1 of 1"), "{}", out(&removed));
+    assert!(err(&sandbox.run(&["session", "gc"])).contains("nothing to remove"));
+    assert!(sandbox.run(&["session", "verify", "alpha"]).status.success(), "planning folders are not touched");
+    let output = sandbox.run(&["session", "gc", "--older-than", "soon"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("30d"), "{}", err(&output));
 }
 
 /// Spec 03 §6.5: a change of the definition does not wedge a session, and no gate that can be answered is released.

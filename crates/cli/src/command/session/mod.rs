@@ -1,20 +1,23 @@
 //! `session`: what an operator does with session folders.
 
 mod adopt;
+mod export;
 mod gc;
 pub(crate) mod list;
 mod migrate;
 mod release;
+mod show;
 mod verify;
 
 use clap::{Args, Subcommand};
+use workflow_mcp::Server;
 use workflow_store::FileStore;
 
 use crate::config::Config;
 use crate::exit::Failure;
 use crate::{log, printer};
 
-/// Lists, checks and repairs sessions
+/// Lists, shows, checks and repairs sessions
 ///
 /// A session is a folder with two files: its state, and a seal that binds the state to this server's key, the folder
 /// and the workspace.
@@ -28,6 +31,8 @@ pub(crate) struct Session {
 #[derive(Debug, Subcommand)]
 enum SessionCommand {
     List(list::List),
+    Show(show::Show),
+    Export(export::Export),
     Verify(verify::Verify),
     Adopt(adopt::Adopt),
     Migrate(migrate::Migrate),
@@ -39,6 +44,8 @@ impl Session {
     pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
         match &self.command {
             SessionCommand::List(list) => list.run(config),
+            SessionCommand::Show(show) => show.run(config),
+            SessionCommand::Export(export) => export.run(config),
             SessionCommand::Verify(verify) => verify.run(config),
             SessionCommand::Adopt(adopt) => adopt.run(config),
             SessionCommand::Migrate(migrate) => migrate.run(config),
@@ -49,11 +56,16 @@ impl Session {
 }
 
 /// The store that the settings name.
-fn store(config: &Config) -> Result<FileStore, Failure> {
+pub(crate) fn store(config: &Config) -> Result<FileStore, Failure> {
     let options = config.store().map_err(Failure::Usage)?;
     log::start("warn", config.log_format);
     for warning in &config.warnings {
         printer::warn(warning);
     }
     Ok(FileStore::open(options)?)
+}
+
+/// A server on these sessions, for commands that also need the definitions.
+fn server(config: &Config) -> Result<Server, Failure> {
+    Ok(Server::new(config.library(), store(config)?, config.engine.clone()))
 }

@@ -1,0 +1,286 @@
+//! `session show`: one session on the terminal.
+
+use anstyle::Style;
+use clap::Args;
+use serde_json::Value;
+use workflow_mcp::{Clock as _, SystemClock};
+
+use crate::config::Config;
+use crate::exit::Failure;
+use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG, styled};
+use crate::report::{self, Gate, Kept, Redaction, Report, State, counted, grouped, moment, plain, span};
+
+/// Characters of a value on its line.
+const VALUE: usize = 90;
+
+/// Shows one session: where it stands, what it waits for, what is done and what comes
+///
+/// Values that have the name or the look of a secret are hidden. `session export` writes the whole story as a page.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  workflow-server session show my-tour
+  workflow-server session show ABC234 --events 50
+  workflow-server session show ABC234 --json | jq .open_checkpoint")]
+pub(crate) struct Show {
+    /// Slug or index of the session, as `session list` shows them, or the path of its folder
+    #[arg(value_name = "SLUG|INDEX")]
+    session: String,
+    /// How many of the newest events to show
+    #[arg(long, value_name = "NUMBER", default_value_t = 8)]
+    events: usize,
+    /// Show the user's request and long values whole
+    #[arg(long)]
+    full: bool,
+    /// Hide nothing
+    #[arg(long = "show-secrets")]
+    secrets: bool,
+    /// Print JSON: the report of `session export` without its timeline
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
+        let server = super::server(config)?;
+        let redaction = Redaction::new(self.full, self.secrets);
+        let report = report::collect(&server, &self.session, SystemClock.now(), &redaction)?;
+        if self.json {
+            printer::print(&format!("{:#}", report::json::value(&report, false)))?;
+            return Ok(());
+        }
+        printer::print(&self.text(&report))?;
+        Ok(())
+    }
+
+    fn text(&self, report: &Report) -> String {
+        let mut text = heading(report);
+        if let Some(gate) = &report.gate {
+            text.push_str(&waiting(gate));
+        }
+        text.push_str(&progress(report));
+        text.push_str(&self.variables(report));
+        text.push_str(&children(report));
+        text.push_str(&self.newest(report));
+        text.push_str(&costs(report));
+        if report.redacted.hidden > 0 || report.redacted.cut > 0 {
+            let hidden = counted(report.redacted.hidden, "value");
+            let note = format!("\n{hidden} hidden, {} cut; see --full and --show-secrets", report.redacted.cut);
+            text.push_str(&styled(DIM, &note));
+            text.push('\n');
+        }
+        text
+    }
+
+    fn variables(&self, report: &Report) -> String {
+        if report.variables.is_empty() {
+            return String::new();
+        }
+        let rows: Vec<_> = report
+            .variables
+            .iter()
+            .map(|variable| {
+                let value = match &variable.value {
+                    Value::String(text) if text.is_empty() => "\"\"".to_owned(),
+                    value => report::inline(value),
+                };
+                let value = if self.full { plain(&value) } else { shortened(&plain(&value), VALUE) };
+                vec![(Style::new(), format!("  {}", plain(&variable.name))), (DIM, value)]
+            })
+            .collect();
+        section("Variables", &table(rows))
+    }
+
+    fn newest(&self, report: &Report) -> String {
+        if report.lines.is_empty() || self.events == 0 {
+            return String::new();
+        }
+        let from = report.lines.len().saturating_sub(self.events);
+        let rows: Vec<_> = report
+            .lines
+            .iter()
+            .skip(from)
+            .map(|line| {
+                let agent = line.agent.as_ref().map(|agent| format!("  [{agent}]")).unwrap_or_default();
+                let style = if line.is_milestone() { Style::new() } else { DIM };
+                let sentence = plain(&format!("{}{agent}", line.text));
+                vec![(DIM, format!("  {}", moment(&line.at))), (style, shortened(&sentence, VALUE + 30))]
+            })
+            .collect();
+        let title =
+            if from == 0 { "Events".to_owned() } else { format!("Events, the newest of {}", report.lines.len()) };
+        section(&title, &table(rows))
+    }
+}
+
+fn section(title: &str, body: &str) -> String {
+    format!("\n{}\n{body}", styled(STRONG, title))
+}
+
+fn heading(report: &Report) -> String {
+    let head = &report.head;
+    let style = match head.status {
+        "blocked" => POOR,
+        "aborted" => BAD,
+        "completed" => DIM,
+        _ => GOOD,
+    };
+    let title = head.title.as_deref().unwrap_or(&head.workflow_id);
+    let mut text = format!("{}  {}\n", styled(STRONG, &plain(title)), styled(style, head.status));
+    let position = match head.current_activity.as_str() {
+        "" => "not begun",
+        workflow_corpus::TERMINAL => "at the end",
+        activity => activity,
+    };
+    let mut place = head.folder.clone();
+    if !head.embedded.is_empty() {
+        place.extend([" at ", &head.embedded]);
+    }
+    let elapsed = head.elapsed_ms.map(|ms| format!(", {} to the last event", span(ms))).unwrap_or_default();
+    let mut rows = vec![
+        ("session", head.session_index.clone()),
+        ("workflow", format!("{} {}", head.workflow_id, head.workflow_version)),
+        ("folder", place),
+        ("agent", head.agent_id.clone()),
+        ("started", format!("{} UTC{elapsed}", moment(&head.started_at))),
+        ("position", position.to_owned()),
+    ];
+    if let Some(parent) = &head.parent {
+        rows.insert(3, ("parent", parent.clone()));
+    }
+    let rows: Vec<_> =
+        rows.into_iter().map(|(name, value)| vec![(DIM, name.to_owned()), (Style::new(), plain(&value))]).collect();
+    text.push_str(&table(rows));
+    for note in &report.notes {
+        text.extend([styled(POOR, "note").as_str(), "  ", &plain(note), "\n"]);
+    }
+    text
+}
+
+fn waiting(gate: &Gate) -> String {
+    let by = gate.yielded_by.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
+    let mut body =
+        format!("  {}  asked {} UTC{by}\n", styled(POOR, &plain(&gate.checkpoint)), moment(&gate.yielded_at));
+    match &gate.wording {
+        Some(wording) => {
+            for line in wording.message.lines() {
+                body.extend(["  ", &plain(line), "\n"]);
+            }
+            let rows: Vec<_> = wording
+                .options
+                .iter()
+                .map(|option| {
+                    let description = option.description.as_ref().map(|d| format!(": {d}")).unwrap_or_default();
+                    vec![
+                        (STRONG, format!("  - {}", plain(&option.id))),
+                        (Style::new(), plain(&format!("{}{description}", option.label))),
+                    ]
+                })
+                .collect();
+            body.push_str(&table(rows));
+        }
+        None => body.push_str("  its wording is not in the definition any more; see `session release`\n"),
+    }
+    section("Waiting for an answer", &body)
+}
+
+fn progress(report: &Report) -> String {
+    let rows: Vec<_> = report
+        .activities
+        .iter()
+        .map(|activity| {
+            let (sign, style) = match activity.state {
+                State::Done => ("✓", GOOD),
+                State::Current if report.gate.is_some() => ("▶", POOR),
+                State::Current => ("▶", STRONG),
+                State::Skipped => ("–", DIM),
+                State::Ahead => ("·", DIM),
+            };
+            let mut notes = Vec::new();
+            notes.extend(activity.ms.map(span));
+            if activity.visits > 1 {
+                notes.push(format!("{} visits", activity.visits));
+            }
+            if activity.steps > 0 {
+                notes.push(format!("{} reported", counted(activity.steps, "step")));
+            }
+            if !activity.declared {
+                notes.push("not in the definition".to_owned());
+            }
+            let name = activity.name.as_deref().unwrap_or_default();
+            vec![
+                (style, format!("  {sign} {}", plain(&activity.id))),
+                (style, activity.state.as_str().to_owned()),
+                (Style::new(), plain(name)),
+                (DIM, notes.join(", ")),
+            ]
+        })
+        .collect();
+    if rows.is_empty() { String::new() } else { section("Activities", &table(rows)) }
+}
+
+fn children(report: &Report) -> String {
+    let rows: Vec<_> = report
+        .children
+        .iter()
+        .map(|child| {
+            let style = match child.status.as_str() {
+                "completed" => DIM,
+                "blocked" => POOR,
+                "aborted" | "error" => BAD,
+                _ => GOOD,
+            };
+            let kept = if child.kept == Kept::Embedded { String::new() } else { child.kept.as_str().to_owned() };
+            vec![
+                (STRONG, format!("  {}{}", "  ".repeat(child.depth), child.session_index)),
+                (style, child.status.clone()),
+                (Style::new(), plain(&child.workflow_id)),
+                (Style::new(), plain(&child.current_activity)),
+                (DIM, format!("{} done", counted(child.completed, "activity"))),
+                (DIM, kept),
+            ]
+        })
+        .collect();
+    if rows.is_empty() { String::new() } else { section("Children", &table(rows)) }
+}
+
+fn costs(report: &Report) -> String {
+    let mut rows = Vec::new();
+    if let Some(totals) = report.usage.get("totals").and_then(Value::as_object).filter(|totals| !totals.is_empty()) {
+        let parts: Vec<String> = totals
+            .iter()
+            .map(|(key, value)| {
+                format!("{} {}", value.as_u64().map_or_else(|| report::inline(value), grouped), key.replace('_', " "))
+            })
+            .collect();
+        rows.push(vec![(DIM, "  reported".to_owned()), (Style::new(), parts.join(", "))]);
+    }
+    let sent = &report.delivered.total;
+    if sent.calls > 0 {
+        let text = format!("{} characters in {} deliveries", grouped(sent.chars), sent.calls);
+        rows.push(vec![(DIM, "  sent".to_owned()), (Style::new(), text)]);
+    }
+    if report.trace.calls > 0 {
+        let refused: usize = report.trace.tools.iter().map(|calls| calls.refused).sum();
+        let text = format!("{}, {refused} refused", counted(report.trace.calls, "call"));
+        rows.push(vec![(DIM, "  calls".to_owned()), (Style::new(), text)]);
+    }
+    if rows.is_empty() { String::new() } else { section("Usage", &table(rows)) }
+}
+
+fn shortened(text: &str, length: usize) -> String {
+    let mut short: String = text.chars().take(length).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// A table whose rows end with what they have.
+fn table(mut rows: Vec<Vec<(Style, String)>>) -> String {
+    for row in &mut rows {
+        while row.last().is_some_and(|(_, text)| text.is_empty()) {
+            row.pop();
+        }
+    }
+    printer::table(&rows)
+}

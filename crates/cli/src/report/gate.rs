@@ -1,0 +1,257 @@
+//! Checkpoints: the one that is open, and every question that was asked with its answer.
+
+use serde_json::{Map, Value};
+use workflow_corpus::Checkpoint;
+use workflow_engine::Timestamp;
+use workflow_engine::state::{CheckpointResponse, Event};
+
+use super::Source;
+
+/// Recorded instead of an option when the condition of a checkpoint did not hold.
+const DISMISSED: &str = "__condition_not_met__";
+
+/// The question that a session waits for.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    pub(crate) activity: String,
+    pub(crate) checkpoint: String,
+    pub(crate) yielded_at: String,
+    pub(crate) yielded_by: Option<String>,
+    pub(crate) wording: Option<Wording>,
+}
+
+/// What a checkpoint says.
+#[derive(Clone, Debug)]
+pub(crate) struct Wording {
+    pub(crate) message: String,
+    pub(crate) options: Vec<Choice>,
+    /// Worded by the agent, not by the definition.
+    pub(crate) adhoc: bool,
+}
+
+/// One option.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    pub(crate) id: String,
+    pub(crate) label: String,
+    pub(crate) description: Option<String>,
+}
+
+/// One question with its answer.
+#[derive(Debug)]
+pub(crate) struct Round {
+    pub(crate) activity: String,
+    pub(crate) checkpoint: String,
+    /// `None` for answers that were taken over from an older format.
+    pub(crate) reached_at: Option<String>,
+    pub(crate) yielded_by: Option<String>,
+    pub(crate) answered_at: Option<String>,
+    /// The agent that recorded the answer.
+    pub(crate) recorded_by: Option<String>,
+    /// Between question and answer.
+    pub(crate) waited_ms: Option<i64>,
+    /// The option, `None` while it waits.
+    pub(crate) option: Option<String>,
+    /// Its condition did not hold, so nobody was asked.
+    pub(crate) dismissed: bool,
+    /// How often the answer was used again instead of asking.
+    pub(crate) replays: usize,
+    /// What the answer did: `variablesSet`, `transitionedTo`, `activitiesSkipped`.
+    pub(crate) effects: Map<String, Value>,
+    /// `None` when neither the session nor the definition has it.
+    pub(crate) wording: Option<Wording>,
+}
+
+impl Round {
+    /// The label of the option that was chosen.
+    pub(crate) fn label(&self) -> Option<&str> {
+        let option = self.option.as_deref()?;
+        let wording = self.wording.as_ref()?;
+        wording.options.iter().find(|choice| choice.id == option).map(|choice| choice.label.as_str())
+    }
+}
+
+pub(super) fn open(source: &Source<'_>) -> Option<Gate> {
+    let active = source.session.active_checkpoint.as_ref()?;
+    let wording = match &active.adhoc {
+        Some(adhoc) => Some(adhoc_wording(source, adhoc)),
+        None => declared(source, &active.activity_id, &active.checkpoint_id),
+    };
+    Some(Gate {
+        activity: active.activity_id.clone(),
+        checkpoint: active.checkpoint_id.clone(),
+        yielded_by: yielded_by(source, &active.activity_id, Timestamp::parse(&active.yielded_at)),
+        yielded_at: active.yielded_at.clone(),
+        wording,
+    })
+}
+
+/// The agent that asked. The tool takes none, so it is the worker that was sent the activity last before, unless the trace
+/// knows better.
+fn yielded_by(source: &Source<'_>, activity: &str, at: Option<Timestamp>) -> Option<String> {
+    let at = at?;
+    let session = source.session;
+    let traced = source.trace.agent("yield_checkpoint", at).filter(|agent| *agent != session.agent_id);
+    let before = session.history.iter().take_while(|event| event.time().is_none_or(|time| time <= at));
+    let sent = before
+        .filter(|event| event.kind() == "activity_dispatched" && event.activity() == activity)
+        .filter_map(|event| event.data_text("agentId"));
+    let agent = traced.or_else(|| sent.last().map(str::to_owned))?;
+    Some(source.redaction.text(&agent))
+}
+
+pub(super) fn rounds(source: &Source<'_>) -> Vec<Round> {
+    let session = source.session;
+    let mut rounds: Vec<Round> = Vec::new();
+    for (position, event) in session.history.iter().enumerate() {
+        let newest = |rounds: &[Round]| {
+            rounds
+                .iter()
+                .rposition(|round| round.activity == event.activity() && round.checkpoint == event.checkpoint())
+        };
+        match event.kind() {
+            "checkpoint_reached" => rounds.push(reached(source, event)),
+            "checkpoint_response" => {
+                let waiting = newest(&rounds).filter(|at| rounds.get(*at).is_some_and(|r| r.option.is_none()));
+                let at = waiting.unwrap_or_else(|| {
+                    rounds.push(Round { reached_at: None, yielded_by: None, ..reached(source, event) });
+                    rounds.len() - 1
+                });
+                if let Some(round) = rounds.get_mut(at) {
+                    answer(source, round, event, session.history.get(position + 1..).unwrap_or_default());
+                }
+            }
+            "checkpoint_replayed" => {
+                if let Some(round) = newest(&rounds).and_then(|at| rounds.get_mut(at)) {
+                    round.replays += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    for (key, response) in &session.checkpoint_responses {
+        let is_told = rounds.iter().any(|round| format!("{}-{}", round.activity, round.checkpoint) == *key);
+        if !is_told {
+            rounds.push(without_events(source, key, response));
+        }
+    }
+    rounds
+}
+
+fn reached(source: &Source<'_>, event: &Event) -> Round {
+    let adhoc = event.data("adhoc").is_some();
+    let active = source.session.active_checkpoint.as_ref();
+    let still_open = active.filter(|active| active.yielded_at == event.timestamp());
+    let wording = match still_open.and_then(|active| active.adhoc.as_ref()) {
+        Some(adhoc) => Some(adhoc_wording(source, adhoc)),
+        None if adhoc => None,
+        None => declared(source, event.activity(), event.checkpoint()),
+    };
+    Round {
+        activity: event.activity().to_owned(),
+        checkpoint: event.checkpoint().to_owned(),
+        reached_at: Some(event.timestamp().to_owned()),
+        yielded_by: yielded_by(source, event.activity(), event.time()),
+        answered_at: None,
+        recorded_by: None,
+        waited_ms: None,
+        option: None,
+        dismissed: false,
+        replays: 0,
+        effects: Map::new(),
+        wording,
+    }
+}
+
+fn answer(source: &Source<'_>, round: &mut Round, event: &Event, after: &[Event]) {
+    let option = event.data_text("optionId").unwrap_or_default();
+    let reached = round.reached_at.as_deref().and_then(Timestamp::parse);
+    round.waited_ms = event.time().zip(reached).map(|(answered, reached)| (answered.0 - reached.0).max(0));
+    round.answered_at = Some(event.timestamp().to_owned());
+    round.dismissed = option == DISMISSED;
+    round.option = Some(option.to_owned());
+    // The tool takes no agent of its own: it is the session's that answers.
+    let traced = event.time().and_then(|time| source.trace.agent("respond_checkpoint", time));
+    let agent = traced.unwrap_or_else(|| source.session.agent_id.clone());
+    round.recorded_by = Some(source.redaction.text(&agent));
+    let mut set = Map::new();
+    let mut skipped: Vec<Value> = Vec::new();
+    for event in after {
+        match event.kind() {
+            "variable_set" if event.data_text("source") == Some("setVariable") => {
+                let name = event.data_text("name").unwrap_or_default();
+                let value = event.data("value").unwrap_or(&Value::Null);
+                set.insert(source.redaction.text(name), source.redaction.value(name, value));
+            }
+            "activity_skipped" => skipped.push(event.activity().into()),
+            _ => break,
+        }
+    }
+    if !set.is_empty() {
+        round.effects.insert("variablesSet".to_owned(), set.into());
+    }
+    let key = format!("{}-{}", round.activity, round.checkpoint);
+    let recorded = source.session.checkpoint_responses.get(&key);
+    let recorded = recorded.filter(|response| response.responded_at == event.timestamp());
+    if let Some(to) = recorded.and_then(|response| response.effects.as_ref()?.get("transitionedTo")) {
+        round.effects.insert("transitionedTo".to_owned(), to.clone());
+    }
+    if !skipped.is_empty() {
+        round.effects.insert("activitiesSkipped".to_owned(), skipped.into());
+    }
+}
+
+/// An answer of an older format: it has no events, and its key does not say where the activity's name ends.
+fn without_events(source: &Source<'_>, key: &str, response: &CheckpointResponse) -> Round {
+    let activities = source.workflow.map(|workflow| workflow.activities.as_slice()).unwrap_or_default();
+    let split = activities.iter().find_map(|activity| {
+        let checkpoint = key.strip_prefix(activity.id.as_str())?.strip_prefix('-')?;
+        activity.checkpoint(checkpoint).map(|_| (activity.id.clone(), checkpoint.to_owned()))
+    });
+    let (activity, checkpoint) = split.unwrap_or_else(|| (String::new(), key.to_owned()));
+    let effects = response.effects.as_ref().map(|effects| source.redaction.value("", &Value::Object(effects.clone())));
+    Round {
+        wording: declared(source, &activity, &checkpoint),
+        activity,
+        checkpoint,
+        reached_at: None,
+        yielded_by: None,
+        answered_at: Some(response.responded_at.clone()),
+        recorded_by: None,
+        waited_ms: None,
+        dismissed: response.option_id == DISMISSED,
+        option: Some(response.option_id.clone()),
+        replays: 0,
+        effects: match effects {
+            Some(Value::Object(effects)) => effects,
+            _ => Map::new(),
+        },
+    }
+}
+
+fn declared(source: &Source<'_>, activity: &str, checkpoint: &str) -> Option<Wording> {
+    let (_, found): (_, &Checkpoint) = source.workflow?.activity(activity)?.checkpoint(checkpoint)?;
+    let options = found.options.iter().map(|option| Choice {
+        id: option.id.clone(),
+        label: option.label.clone(),
+        description: option.description.clone(),
+    });
+    Some(Wording { message: found.message.clone(), options: options.collect(), adhoc: false })
+}
+
+fn adhoc_wording(source: &Source<'_>, adhoc: &Map<String, Value>) -> Wording {
+    let text = |value: &Value, key: &str| value.get(key)?.as_str().map(|text| source.redaction.text(text));
+    let options = adhoc.get("options").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    Wording {
+        message: adhoc.get("message").and_then(Value::as_str).map(|m| source.redaction.text(m)).unwrap_or_default(),
+        options: options
+            .iter()
+            .map(|option| Choice {
+                id: text(option, "id").unwrap_or_default(),
+                label: text(option, "label").unwrap_or_default(),
+                description: text(option, "description"),
+            })
+            .collect(),
+        adhoc: true,
+    }
+}

@@ -1,0 +1,93 @@
+//! The trace of a session in short (spec 03 §8).
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use workflow_engine::{Timestamp, TraceLog as _};
+use workflow_store::FileStore;
+
+/// How far the time of a call may lie from that of its event: a trace counts in whole seconds.
+const NEAR: i64 = 1;
+
+/// The recorded calls of a session.
+pub(super) struct Log {
+    dropped: u64,
+    events: Vec<Value>,
+}
+
+/// What the trace says about the calls of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    pub(crate) calls: usize,
+    /// Older ones that the cap of the trace has dropped.
+    pub(crate) dropped: u64,
+    /// Lines that do not read.
+    pub(crate) unreadable: usize,
+    pub(crate) warnings: usize,
+    pub(crate) tools: Vec<Calls>,
+    /// Refusal codes by number.
+    pub(crate) refusals: Vec<(String, usize)>,
+}
+
+/// The calls of one tool.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    pub(crate) tool: String,
+    pub(crate) count: usize,
+    pub(crate) refused: usize,
+    pub(crate) total_ms: u64,
+    pub(crate) longest_ms: u64,
+}
+
+impl Log {
+    pub(super) fn read(store: &FileStore, session_index: &str) -> Self {
+        let slice = store.read(session_index);
+        Self { dropped: slice.dropped, events: slice.events }
+    }
+
+    /// The agent of the successful call of a tool at a time.
+    pub(super) fn agent(&self, tool: &str, at: Timestamp) -> Option<String> {
+        let fits = |event: &&Value| {
+            event["name"] == tool
+                && event["s"] == "ok"
+                && event["ts"].as_i64().is_some_and(|ts| (ts - at.seconds()).abs() <= NEAR)
+        };
+        let distance = |event: &&Value| event["ts"].as_i64().map_or(i64::MAX, |ts| (ts - at.seconds()).abs());
+        let found = self.events.iter().filter(fits).min_by_key(distance)?;
+        found["aid"].as_str().map(str::to_owned)
+    }
+
+    pub(super) fn summary(&self) -> Trace {
+        let mut tools: IndexMap<&str, Calls> = IndexMap::new();
+        let mut refusals: IndexMap<String, usize> = IndexMap::new();
+        let mut trace = Trace { dropped: self.dropped, ..Trace::default() };
+        for event in &self.events {
+            let Some(name) = event["name"].as_str() else {
+                trace.unreadable += 1;
+                continue;
+            };
+            trace.calls += 1;
+            trace.warnings += event["vw"].as_array().map_or(0, Vec::len);
+            let calls = tools.entry(name).or_insert_with(|| Calls { tool: name.to_owned(), ..Calls::default() });
+            let ms = event["ms"].as_u64().unwrap_or(0);
+            calls.count += 1;
+            calls.total_ms = calls.total_ms.saturating_add(ms);
+            calls.longest_ms = calls.longest_ms.max(ms);
+            if event["s"] == "error" {
+                calls.refused += 1;
+                *refusals.entry(code(event["err"].as_str().unwrap_or_default())).or_default() += 1;
+            }
+        }
+        trace.tools = tools.into_values().collect();
+        trace.tools.sort_by(|left, right| right.count.cmp(&left.count).then_with(|| left.tool.cmp(&right.tool)));
+        trace.refusals = refusals.into_iter().collect();
+        trace.refusals.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        trace
+    }
+}
+
+/// The code in front of an error text; the rest may quote what a caller sent.
+fn code(text: &str) -> String {
+    let code = text.split(':').next().unwrap_or_default();
+    let is_code = !code.is_empty() && code.len() < 60 && code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    if is_code { code.to_owned() } else { "other".to_owned() }
+}
