@@ -103,13 +103,11 @@ fn parse(path: &Path, text: &str) -> Result<File, String> {
             problems.push((at, format!("{}: `{name}` is not known; {hint}", place(at))));
             continue;
         };
-        match texts(setting.kind, value.get_ref()) {
-            Some(texts) => entries.push(Entry { key: setting.key, texts, line: line(at) }),
-            None => {
-                let wanted = wanted(setting.kind);
-                let found = value.get_ref().type_str();
-                problems.push((at, format!("{}: `{name}` wants {wanted}, not {found}", place(at))));
-            }
+        if let Some(texts) = texts(setting.kind, value.get_ref()) {
+            entries.push(Entry { key: setting.key, texts, line: line(at) });
+        } else {
+            let (wanted, found) = (wanted(setting.kind), value.get_ref().type_str());
+            problems.push((at, format!("{}: `{name}` wants {wanted}, not {found}", place(at))));
         }
     }
     problems.sort();
@@ -157,8 +155,11 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 mod tests {
     use super::*;
 
+    /// Key, texts, line.
+    type Row<'a> = (&'a str, &'a [&'a str], usize);
+
     #[track_caller]
-    fn check(text: &str, expected: Result<&[(&str, &[&str], usize)], &[&str]>) {
+    fn check(text: &str, expected: Result<&[Row<'_>], &[&str]>) {
         match (parse(Path::new("/w/workflow-server.toml"), text), expected) {
             (Ok(file), Ok(expected)) => {
                 let mut found: Vec<(&str, Vec<&str>, usize)> = file

@@ -66,6 +66,9 @@ impl Effective {
     }
 }
 
+/// Reads the text of a file.
+pub(crate) type ReadFile<'a> = dyn Fn(&Path) -> io::Result<String> + 'a;
+
 /// The world that settings are read from.
 pub(crate) struct Surroundings<'a> {
     /// Looks an environment variable up.
@@ -73,7 +76,7 @@ pub(crate) struct Surroundings<'a> {
     /// The current directory, absolute.
     pub(crate) cwd: PathBuf,
     /// Reads a configuration file; without it none is looked for.
-    pub(crate) read: Option<&'a dyn Fn(&Path) -> io::Result<String>>,
+    pub(crate) read: Option<&'a ReadFile<'a>>,
 }
 
 /// Everything that was set, read and checked.

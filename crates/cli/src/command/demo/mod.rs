@@ -153,7 +153,7 @@ impl Demo {
 fn place(workspace: &Path) -> Result<Place, Failure> {
     let workspace = workspace.canonicalize()?;
     let flags = Flags { workspace: Some(workspace.clone()), ..Flags::default() };
-    let read = |path: &Path| std::fs::read_to_string(path);
+    let read = |path: &Path| crate::text::read(path);
     let surroundings = Surroundings { env: &|_| None, cwd: workspace.clone(), read: Some(&read) };
     let config = Config::read(&flags, &surroundings).map_err(Failure::Usage)?;
     let options = config.store().map_err(Failure::Usage)?;
@@ -174,8 +174,7 @@ fn command(workspace: &Path, tool: &str, index: &str) -> String {
     unset.dedup();
     // The flag goes over these anyway.
     unset.retain(|name| !matches!(*name, "WORKFLOW_WORKSPACE" | "WORKTREE_ROOT"));
-    let prefix: String = unset.iter().map(|name| format!("-u {name} ")).collect();
-    let prefix = if prefix.is_empty() { prefix } else { format!("env {prefix}") };
+    let prefix = if unset.is_empty() { String::new() } else { format!("env -u {} ", unset.join(" -u ")) };
     format!("{prefix}{} call {tool} --workspace {} session_index={index}", binary(), workspace.display())
 }
 

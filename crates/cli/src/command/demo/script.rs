@@ -1,13 +1,14 @@
 //! What is played.
 
 use std::fs;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::Place;
 use super::client::Answer;
-use super::stage::{Role, Stage};
+use super::stage::{self, Role, Stage};
 use crate::exit::Failure;
 
 use Role::{Orchestrator, User, Worker};
@@ -16,7 +17,7 @@ use Role::{Orchestrator, User, Worker};
 pub(super) const SCENES: usize = 7;
 
 /// How long the timed question of the tour stays open before its default may answer it.
-const AUTO_ADVANCE: Duration = Duration::from_millis(1000);
+const AUTO_ADVANCE: Duration = Duration::from_secs(1);
 
 /// Size of the context that the workers say they have, in tokens.
 const CONTEXT: u64 = 200_000;
@@ -49,7 +50,7 @@ impl Script {
             &["# How to begin", "1. Call `list_workflows`", "workflow ids:"],
             "The procedure comes from the server, so no rule file in the project can go stale.",
         )?;
-        self.stage.show(
+        stage::show(
             Orchestrator,
             "start_session",
             start,
@@ -153,7 +154,7 @@ impl Script {
         self.answer(since, "drop", "Another round, another answer.")?;
         self.go_on("And on.")?;
         let since = self.stop_at("keep-stop#delivery", "The third round. The user has gone for coffee.")?;
-        self.stage.wait(since, AUTO_ADVANCE);
+        wait(since, AUTO_ADVANCE);
         let advance = self.args(json!({"auto_advance": true}));
         self.stage.call(
             Orchestrator,
@@ -339,7 +340,7 @@ impl Script {
     }
 
     fn answer(&mut self, since: Instant, option: &str, meaning: &str) -> Result<(), Failure> {
-        self.stage.wait(since, self.place.min_response);
+        wait(since, self.place.min_response);
         let arguments = self.args(json!({"option_id": option}));
         let excerpt = ["resolved_option", "/effect/setVariable"];
         self.stage.call(Orchestrator, "respond_checkpoint", &arguments, &excerpt, meaning)?;
@@ -357,4 +358,9 @@ impl Script {
         fs::write(self.place.planning.join(name), text)?;
         self.stage.tells(&format!("The worker writes {name} into the planning folder."))
     }
+}
+
+/// Waits until a time has passed since a moment.
+fn wait(since: Instant, time: Duration) {
+    thread::sleep(time.saturating_sub(since.elapsed()));
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Map, Value};
@@ -110,7 +110,7 @@ impl Stage {
     ) -> Result<Answer, Failure> {
         self.pause();
         let answer = self.quietly(role, tool, arguments)?;
-        self.show(role, tool, arguments, &answer, excerpt, meaning)?;
+        show(role, tool, arguments, &answer, excerpt, meaning)?;
         if answer.is_error {
             return Err(Failure::failed(format!("{tool} was refused, which the demo did not expect: {}", answer.text)));
         }
@@ -121,44 +121,8 @@ impl Stage {
     pub(super) fn refused(&mut self, role: Role, tool: &str, arguments: &Value, meaning: &str) -> Result<(), Failure> {
         self.pause();
         let answer = self.quietly(role, tool, arguments)?;
-        self.show(role, tool, arguments, &answer, &[""], meaning)?;
+        show(role, tool, arguments, &answer, &[""], meaning)?;
         if answer.is_error { Ok(()) } else { Err(Failure::failed(format!("{tool} was expected to be refused"))) }
-    }
-
-    /// Shows a call that was made.
-    pub(super) fn show(
-        &self,
-        role: Role,
-        tool: &str,
-        arguments: &Value,
-        answer: &Answer,
-        excerpt: &[&str],
-        meaning: &str,
-    ) -> Result<(), Failure> {
-        let written = written(arguments);
-        let mut lines = vec![format!("{} → {}{written}", label(role), styled(STRONG, tool))];
-        let (sign, style) = if answer.is_error { ("✗", POOR) } else { ("←", Style::new()) };
-        let mut shown = parts(&answer.text, excerpt);
-        shown.extend(warnings(&answer.text));
-        let length = INDENT + 2 + tool.chars().count() + written.chars().count();
-        if let ([part], false) = (shown.as_slice(), written.contains('\n'))
-            && length + part.chars().count() + 4 <= 90
-        {
-            lines = vec![format!("{}  {sign} {}", lines.concat(), styled(style, part))];
-            shown.clear();
-        }
-        for (number, part) in shown.iter().enumerate() {
-            let sign = if number == 0 { sign } else { " " };
-            lines.push(format!("{:INDENT$}{sign} {}", "", styled(style, &cut(part))));
-        }
-        lines.push(remark(meaning));
-        printer::print(&lines.join("\n"))?;
-        Ok(())
-    }
-
-    /// Waits until a time has passed since a moment.
-    pub(super) fn wait(&self, since: Instant, time: Duration) {
-        thread::sleep(time.saturating_sub(since.elapsed()));
     }
 
     fn pause(&self) {
@@ -166,6 +130,36 @@ impl Stage {
             thread::sleep(PAUSE);
         }
     }
+}
+
+/// Shows a call that was made.
+pub(super) fn show(
+    role: Role,
+    tool: &str,
+    arguments: &Value,
+    answer: &Answer,
+    excerpt: &[&str],
+    meaning: &str,
+) -> Result<(), Failure> {
+    let written = written(arguments);
+    let mut lines = vec![format!("{} → {}{written}", label(role), styled(STRONG, tool))];
+    let (sign, style) = if answer.is_error { ("✗", POOR) } else { ("←", Style::new()) };
+    let mut shown = parts(&answer.text, excerpt);
+    shown.extend(warnings(&answer.text));
+    let length = INDENT + 2 + tool.chars().count() + written.chars().count();
+    if let ([part], false) = (shown.as_slice(), written.contains('\n'))
+        && length + part.chars().count() + 4 <= 90
+    {
+        lines = vec![format!("{}  {sign} {}", lines.concat(), styled(style, part))];
+        shown.clear();
+    }
+    for (number, part) in shown.iter().enumerate() {
+        let sign = if number == 0 { sign } else { " " };
+        lines.push(format!("{:INDENT$}{sign} {}", "", styled(style, &cut(part))));
+    }
+    lines.push(remark(meaning));
+    printer::print(&lines.join("\n"))?;
+    Ok(())
 }
 
 fn remark(text: &str) -> String {
