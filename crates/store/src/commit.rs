@@ -123,7 +123,13 @@ pub(crate) fn back_up(disk: &Disk, place: &Place, read: &Pair, seq: u64) -> Resu
         let copies = [(state, &read.state), (seal, &read.seal)];
         for (path, bytes) in &copies {
             if let Some(bytes) = bytes {
-                disk.create(path, bytes, true).map_err(|error| refusals::write_failed(path, &error))?;
+                disk.create(path, bytes, true).map_err(|error| {
+                    // Neither was there before; half a backup is none.
+                    for (path, _) in &copies {
+                        let _ignored = disk.remove_file(path);
+                    }
+                    refusals::write_failed(path, &error)
+                })?;
             }
         }
         return Ok(());

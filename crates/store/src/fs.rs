@@ -456,8 +456,9 @@ impl Disk {
     /// Creates a file with the bytes; on failure nothing of it stays.
     pub(crate) fn create(&self, path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
         let mut file = self.open(path, Open::New)?;
-        let written =
-            write_all(file.as_mut(), bytes).and_then(|()| if durable { uninterrupted(|| file.sync()) } else { Ok(()) });
+        let written = write_all(file.as_mut(), bytes)
+            .and_then(|()| check_length(file.as_ref(), bytes.len()))
+            .and_then(|()| if durable { uninterrupted(|| file.sync()) } else { Ok(()) });
         drop(file);
         if written.is_err() {
             let _ignored = self.remove_file(path);
@@ -480,6 +481,21 @@ impl Disk {
 /// Takes a lock if it is free.
 pub(crate) fn try_lock(file: &mut dyn OpenFile, sharing: Sharing) -> io::Result<bool> {
     uninterrupted(|| file.try_lock(sharing))
+}
+
+/// What is known about an open file.
+pub(crate) fn stat_open(file: &dyn OpenFile) -> io::Result<Stat> {
+    uninterrupted(|| file.stat())
+}
+
+/// A write that failed after it was done, and was repeated, leaves more than was meant.
+fn check_length(file: &dyn OpenFile, expected: usize) -> io::Result<()> {
+    let found = stat_open(file)?.len;
+    if found == expected as u64 {
+        return Ok(());
+    }
+    let reason = format!("{expected} bytes were written, but the file has {found}");
+    Err(io::Error::new(io::ErrorKind::InvalidData, reason))
 }
 
 /// Writes all bytes, however few go at a time.

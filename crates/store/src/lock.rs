@@ -12,7 +12,7 @@ use std::{
 use workflow_engine::Refusal;
 
 use crate::{
-    fs::{Disk, Kind, Open, OpenFile, Sharing, is_missing, try_lock},
+    fs::{Disk, Kind, Open, OpenFile, Sharing, is_missing, stat_open, try_lock},
     layout::{LOCK, Place},
     refusals,
 };
@@ -186,7 +186,7 @@ fn lock_file(
             thread::sleep(if pauses < IMPATIENT { SHORT_PAUSE } else { LONG_PAUSE });
         }
         // The folder may have been removed and made again while this waited: then this is nobody's lock.
-        let locked = file.stat().map_err(failed)?;
+        let locked = stat_open(file.as_ref()).map_err(failed)?;
         match disk.stat_link(&path) {
             Ok(current) if current.identity == locked.identity => return Ok(Some(file)),
             Ok(_) => {}

@@ -46,7 +46,10 @@ impl FileStore {
             Target::Session { index, parent } => {
                 let mut plan = self.plan_index(view, index)?;
                 if *parent {
-                    plan.second = self.parent_of(view, &plan.first, Some(index));
+                    match self.parent_of(view, &plan.first, Some(index)) {
+                        Ok(second) => plan.second = second,
+                        Err(refusal) => plan.warnings.push(untold(&refusal)),
+                    }
                 }
                 Ok(plan)
             }
@@ -84,15 +87,24 @@ impl FileStore {
         located.place
     }
 
-    /// Folder of an own-folder session's parent, if it can be found.
-    fn parent_of(&self, view: &View, child: &Place, addressed: Option<&str>) -> Option<(Place, Role)> {
-        let opened = self.open_unlocked(view, child, true).ok().flatten()?;
+    /// Folder of an own-folder session's parent, when it has one.
+    ///
+    /// # Errors
+    /// It has one that is not found.
+    fn parent_of(
+        &self,
+        view: &View,
+        child: &Place,
+        addressed: Option<&str>,
+    ) -> Result<Option<(Place, Role)>, Refusal> {
+        // What keeps the child from being opened is told where it is opened under its lock.
+        let Some(opened) = self.open_unlocked(view, child, true).ok().flatten() else { return Ok(None) };
         if addressed.is_some_and(|index| index != opened.root.session_index) {
-            return None;
+            return Ok(None);
         }
-        let parent = self.locate(view, &opened.root.parent_session?.session_index).ok()?;
-        let place = self.settle(view, parent);
-        (place != *child).then_some((place, Role::Parent { asked: false }))
+        let Some(parent) = opened.root.parent_session else { return Ok(None) };
+        let place = self.settle(view, self.locate(view, &parent.session_index)?);
+        Ok((place != *child).then_some((place, Role::Parent { asked: false })))
     }
 
     fn plan_slug(
@@ -122,7 +134,7 @@ impl FileStore {
                         warnings.push(Warning { code: "W_PARENT_NOT_FOUND", message: refusal.text() });
                         None
                     }
-                    None => self.parent_of(view, &first, None),
+                    None => self.parent_of(view, &first, None).unwrap_or_default(),
                 };
                 Ok(Plan { first, second, index: None, existing: true, created: Vec::new(), warnings })
             }
@@ -187,4 +199,9 @@ impl FileStore {
             format!("'{name}' and all its numbered forms are taken. Dispatch with another planning_slug."),
         ))
     }
+}
+
+/// The end of a session does not wait for its parent, which takes it over when it is next resumed (spec 03 §1.9).
+pub(crate) fn untold(refusal: &Refusal) -> Warning {
+    Warning { code: "W_PARENT_LINK", message: format!("the parent session was not told: {}", refusal.text()) }
 }

@@ -16,7 +16,7 @@ use std::{
 use serde_json::{Value, json};
 use workflow_engine::{TraceSlice, state::is_session_index};
 
-use crate::fs::{Disk, Open, OpenFile, Sharing, try_lock, write_all};
+use crate::fs::{Disk, Open, OpenFile, Sharing, stat_open, try_lock, write_all};
 
 const LOCK: &str = ".lock";
 const DROPPED: &[u8] = b"{\"dropped\":";
@@ -53,7 +53,7 @@ impl Traces {
         disk.create_dirs(&dir)?;
         let lock = hold(disk, &dir, Sharing::Shared)?;
         let mut file = disk.open(&path, Open::Append)?;
-        let stat = file.stat()?;
+        let stat = stat_open(file.as_ref())?;
         let known = self.extent(disk, &path, index, stat.identity, stat.len)?;
         let mut line = Vec::new();
         if known.unfinished {

@@ -10,7 +10,7 @@ use crate::{
     layout::{LOCK, Place},
     lock::hold_all,
     pair::{Opened, Pair, is_seal_alone, read_locked, recover},
-    plan::{Plan, Role},
+    plan::{Plan, Role, untold},
     refusals,
     seal::{Form, Found, envelope},
     seen::Seen,
@@ -154,6 +154,8 @@ impl FileStore {
                     if *asked {
                         let message = format!("the parent was not linked: {}", refusal.text());
                         warnings.push(Warning { code: "W_PARENT_NOT_FOUND", message });
+                    } else if plan.index.is_some() {
+                        warnings.push(untold(&refusal));
                     }
                 }
             }

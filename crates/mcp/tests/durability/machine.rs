@@ -370,16 +370,6 @@ impl Machine {
         inner.fault = Some((at, fault));
     }
 
-    /// Forgets what was recorded.
-    pub(crate) fn restart_record(&self) {
-        let mut inner = self.lock();
-        inner.done = 0;
-        inner.operations.clear();
-        if let Some(images) = &mut inner.images {
-            images.clear();
-        }
-    }
-
     pub(crate) fn image(&self) -> Image {
         self.lock().image.clone()
     }
@@ -499,7 +489,7 @@ impl Inner {
         }
     }
 
-    /// What a sync of a file or directory is there for; `None` when all is synced.
+    /// What a sync of a file or directory is there for; `None` when nothing needs it.
     fn sync_kind(&self, id: Id) -> Option<String> {
         match &self.image.nodes[id].content {
             Content::File { cached, durable } => {
@@ -509,16 +499,17 @@ impl Inner {
             Content::Directory { changes, .. } => {
                 let open = changes.iter().filter(|change| !change.is_trifle && !change.excused);
                 let labels: BTreeSet<&str> = open.map(|change| change.label.as_str()).collect();
-                let first = [
+                let telling = [
+                    "remove state",
                     "rename new state",
                     "add pending seal",
                     "rename pending seal",
                     "rename note of a promotion",
-                    "remove state",
                     "add key",
                     "add folder",
                 ];
-                let telling = first.into_iter().find(|label| labels.contains(label)).or(labels.first().copied());
+                // Of all else it is no matter whether it survives, or a later sync is there for it.
+                let telling = telling.into_iter().find(|label| labels.contains(label));
                 telling.map(|label| format!("names: {label}"))
             }
         }

@@ -66,13 +66,13 @@ impl Expected {
             }
         }
         for (folder, old) in &self.before.sessions {
-            let replaced = found.sessions.get(folder).is_some_and(|new| index(new) != index(old));
-            if replaced && !found.backups.contains(old) {
-                return Err(format!("{folder} was replaced without a backup"));
-            }
+            let kept = || {
+                let seal = self.before.seals.get(folder);
+                found.backups.iter().any(|(state, kept)| state == old && Some(kept) == seal)
+            };
             let gone = found.sessions.values().all(|state| index(state) != index(old));
-            if gone && !found.backups.contains(old) {
-                return Err(format!("{folder} is gone"));
+            if gone && !kept() {
+                return Err(format!("{folder} is gone, or was replaced without a backup"));
             }
         }
         Ok(())
@@ -106,14 +106,16 @@ pub(crate) fn check(
 
 /// Goes on from a disk: every session takes a write, pairs come together, nothing is left over, and the call that
 /// failed can be made again.
-pub(crate) fn goes_on(image: &Image, again: &Call, defect: &Defect) -> Result<(), String> {
+pub(crate) fn goes_on(image: &Image, again: &Call, expected: &Expected, defect: &Defect) -> Result<(), String> {
     let process = Process::on(Machine::on(image, defect, false));
     let found = content(&process)?;
-    for folder in found.sessions.keys() {
+    // A promoted session is still found by the slug that it began with.
+    let promoted = expected.before.sessions.iter().filter(|(folder, _)| folder.starts_with("transient/"));
+    for (folder, state) in found.sessions.iter().chain(promoted) {
         let slug = folder.rsplit('/').next().unwrap_or_default();
         let arguments = json!({"planning_slug": slug, "user_request": "Go on"});
         let outcome = process.call(&Call { tool: "start_session", arguments });
-        if outcome.is_error {
+        if outcome.is_error || !outcome.text.contains(&index(state)) {
             return Err(format!("{folder} takes no write: {}", outcome.text));
         }
     }

@@ -318,7 +318,10 @@ pub(crate) fn ready(scenario: &Scenario) -> (Image, Call) {
 pub(crate) struct Content {
     /// `alpha`, or `transient/<slug>`.
     pub(crate) sessions: std::collections::BTreeMap<String, String>,
-    pub(crate) backups: Vec<String>,
+    /// State and seal.
+    pub(crate) backups: Vec<(String, String)>,
+    /// The seals of the sessions.
+    pub(crate) seals: std::collections::BTreeMap<String, String>,
 }
 
 /// Opens everything as a fresh process; says what does not open.
@@ -331,13 +334,15 @@ pub(crate) fn content(process: &Process) -> Result<Content, String> {
             return Err(format!("{} does not open: {}", listing.folder, refusal.text()));
         }
         let folder = PathBuf::from(&listing.folder);
-        let state = image.read(&folder.join("session.json")).ok_or("a listed session has no state")?;
+        let text = |file: &str| image.read(&folder.join(file)).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        let state = text("session.json").ok_or("a listed session has no state")?;
         let name = if listing.transient { format!("transient/{}", listing.slug) } else { listing.slug };
-        content.sessions.insert(name, String::from_utf8_lossy(state).into_owned());
+        content.seals.extend(text(".session-token").map(|seal| (name.clone(), seal)));
+        content.sessions.insert(name, state);
         for file in image.list(&folder) {
-            if file.ends_with(".bak.json") {
-                let bytes = image.read(&folder.join(&file)).unwrap_or_default();
-                content.backups.push(String::from_utf8_lossy(bytes).into_owned());
+            if let Some(number) = file.strip_prefix("session.").and_then(|rest| rest.strip_suffix(".bak.json")) {
+                let seal = text(&format!(".session-token.{number}.bak"));
+                content.backups.push((text(&file).unwrap_or_default(), seal.unwrap_or_default()));
             }
         }
     }
