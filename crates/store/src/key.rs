@@ -13,7 +13,7 @@ use subtle::ConstantTimeEq as _;
 use workflow_engine::Refusal;
 use zeroize::Zeroizing;
 
-use crate::fs::{Disk, Kind, Open, OpenFile, Sharing, Stat, is_missing, is_own, staging, try_lock};
+use crate::fs::{Disk, Kind, Open, OpenFile, Sharing, Stat, is_forbidden, is_missing, is_own, staging, try_lock};
 
 pub(crate) const LENGTH: usize = 32;
 pub(crate) const FILE: &str = "secret";
@@ -114,7 +114,10 @@ impl KeyRing {
         let vanished = || io::Error::new(io::ErrorKind::NotFound, "it vanished after it was made");
         let current = key.ok_or_else(|| unreadable(&path, &vanished()))?;
         // Whoever made it may have died before syncing, and everything sealed with it is lost without it.
-        disk.sync_above(Path::new("/"), &path).map_err(|error| unreadable(&path, &error))?;
+        match disk.sync_dir(dir) {
+            Err(error) if is_forbidden(&error) => {}
+            outcome => outcome.map_err(|error| unreadable(&path, &error))?,
+        }
         Ok(Self { current, previous: previous_keys(disk, dir, allow_open), path, stat })
     }
 
@@ -210,7 +213,7 @@ fn create(disk: &Disk, dir: &Path, path: &Path) -> Result<(), Refusal> {
             .with("path", path.display().to_string())
             .with("os_error", error.to_string())
     };
-    disk.create_dirs(dir).map_err(not_writable)?;
+    disk.create_durable_dirs(Path::new("/"), dir).map_err(not_writable)?;
     let key = Key::random().map_err(not_writable)?;
     let staged = staging(path);
     disk.create(&staged, key.0.as_slice(), true).map_err(not_writable)?;

@@ -91,12 +91,7 @@ impl FileStore {
     ///
     /// # Errors
     /// It has one that is not found.
-    fn parent_of(
-        &self,
-        view: &View,
-        child: &Place,
-        addressed: Option<&str>,
-    ) -> Result<Option<(Place, Role)>, Refusal> {
+    fn parent_of(&self, view: &View, child: &Place, addressed: Option<&str>) -> Result<Option<(Place, Role)>, Refusal> {
         // What keeps the child from being opened is told where it is opened under its lock.
         let Some(opened) = self.open_unlocked(view, child, true).ok().flatten() else { return Ok(None) };
         if addressed.is_some_and(|index| index != opened.root.session_index) {

@@ -21,7 +21,12 @@ const STRIDE: usize = 3;
 
 /// Codes with which a call says that it could not read or write something.
 const TOLD: &[&str] = &[
-    "WRITE_FAILED", "KEY_UNREADABLE", "KEY_NOT_WRITABLE", "WORKSPACE_INVALID", "SESSION_NOT_FOUND", "SESSION_UNREADABLE",
+    "WRITE_FAILED",
+    "KEY_UNREADABLE",
+    "KEY_NOT_WRITABLE",
+    "WORKSPACE_INVALID",
+    "SESSION_NOT_FOUND",
+    "SESSION_UNREADABLE",
     "PARENT_NOT_FOUND",
 ];
 
@@ -112,7 +117,9 @@ impl Bench {
             }
         } else if outcome.text.contains("was not told") {
             self.expected.judge(&plain, None)?;
-            if let Some((folder, _)) = self.told.iter().find(|(folder, state)| plain.sessions.get(folder) != Some(state)) {
+            if let Some((folder, _)) =
+                self.told.iter().find(|(folder, state)| plain.sessions.get(folder) != Some(state))
+            {
                 return Err(format!("{folder} was acknowledged and is lost"));
             }
         } else {
@@ -135,9 +142,10 @@ fn bench(scenario: &Scenario) -> (Bench, Vec<(String, bool)>) {
     let (old, new) = (comparable(&before, &before), comparable(&after, &before));
     // A parent is one that was there and is not addressed.
     let addressed = call.arguments["session_index"].as_str().unwrap_or("none");
-    let told = new.sessions.iter().filter(|(folder, _)| {
-        before.sessions.get(*folder).is_none_or(|state| index(state) == addressed)
-    });
+    let told = new
+        .sessions
+        .iter()
+        .filter(|(folder, _)| before.sessions.get(*folder).is_none_or(|state| index(state) == addressed));
     let bench = Bench {
         expected: Expected::of(&[&old, &new]),
         told: told.map(|(folder, state)| (folder.clone(), state.clone())).collect(),
