@@ -21,6 +21,8 @@ const ROWS: usize = 40;
 /// Stretches shorter than this are never folded.
 const SHORTEST_FOLD_MS: i64 = 10 * 60 * 1000;
 const FOLDS: usize = 8;
+/// Questions that are drawn on a row, the newest.
+const MARKS: usize = 200;
 /// Characters of a label.
 const LABEL_LENGTH: usize = 28;
 
@@ -84,7 +86,7 @@ fn rows(report: &Report) -> (Vec<Row>, usize) {
             let open = if visit.left.is_none() { ", still open" } else { "" };
             (visit.entered, visit.until, format!("{id}: {length} from {} UTC{open}", date_time(visit.entered)))
         });
-        let marks = report.rounds.iter().filter(|round| round.activity == *id).filter_map(|round| {
+        let marks = report.rounds.iter().rev().filter(|round| round.activity == *id).take(MARKS).filter_map(|round| {
             let answer = match (&round.option, round.dismissed) {
                 (_, true) => "dismissed".to_owned(),
                 (Some(option), false) => format!("answered {option}"),

@@ -1,5 +1,7 @@
 //! Checkpoints: the one that is open, and every question that was asked with its answer.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 use workflow_corpus::Checkpoint;
 use workflow_engine::Timestamp;
@@ -77,10 +79,13 @@ pub(super) fn open(source: &Source<'_>) -> Option<Gate> {
         Some(adhoc) => Some(adhoc_wording(source, adhoc)),
         None => declared(source, &active.activity_id, &active.checkpoint_id),
     };
+    let mut workers = HashMap::new();
+    let reached = |event: &&Event| event.kind() != "checkpoint_reached" || event.timestamp() != active.yielded_at;
+    source.session.history.iter().take_while(reached).for_each(|event| note_worker(&mut workers, event));
     Some(Gate {
         activity: active.activity_id.clone(),
         checkpoint: active.checkpoint_id.clone(),
-        yielded_by: yielded_by(source, &active.activity_id, Timestamp::parse(&active.yielded_at)),
+        yielded_by: yielded_by(source, &workers, &active.activity_id, &active.yielded_at),
         yielded_at: active.yielded_at.clone(),
         wording,
     })
@@ -88,33 +93,39 @@ pub(super) fn open(source: &Source<'_>) -> Option<Gate> {
 
 /// The agent that asked. The tool takes none, so it is the worker that was sent the activity last before, unless the trace
 /// knows better.
-fn yielded_by(source: &Source<'_>, activity: &str, at: Option<Timestamp>) -> Option<String> {
-    let at = at?;
-    let session = source.session;
-    let traced = source.trace.agent("yield_checkpoint", at).filter(|agent| *agent != session.agent_id);
-    let before = session.history.iter().take_while(|event| event.time().is_none_or(|time| time <= at));
-    let sent = before
-        .filter(|event| event.kind() == "activity_dispatched" && event.activity() == activity)
-        .filter_map(|event| event.data_text("agentId"));
-    let agent = traced.or_else(|| sent.last().map(str::to_owned))?;
-    Some(source.redaction.text(&agent))
+fn yielded_by(source: &Source<'_>, workers: &HashMap<&str, &str>, activity: &str, stamp: &str) -> Option<String> {
+    let traced = Timestamp::parse(stamp).and_then(|at| source.trace.agent("yield_checkpoint", at));
+    let traced = traced.filter(|agent| *agent != source.session.agent_id);
+    let agent = traced.or_else(|| workers.get(activity).copied())?;
+    Some(source.redaction.text(agent))
+}
+
+/// Notes to whom an activity was sent.
+fn note_worker<'a>(workers: &mut HashMap<&'a str, &'a str>, event: &'a Event) {
+    if event.kind() == "activity_dispatched"
+        && let Some(agent) = event.data_text("agentId")
+    {
+        workers.insert(event.activity(), agent);
+    }
 }
 
 pub(super) fn rounds(source: &Source<'_>) -> Vec<Round> {
     let session = source.session;
     let mut rounds: Vec<Round> = Vec::new();
+    let mut workers = HashMap::new();
     for (position, event) in session.history.iter().enumerate() {
+        note_worker(&mut workers, event);
         let newest = |rounds: &[Round]| {
             rounds
                 .iter()
                 .rposition(|round| round.activity == event.activity() && round.checkpoint == event.checkpoint())
         };
         match event.kind() {
-            "checkpoint_reached" => rounds.push(reached(source, event)),
+            "checkpoint_reached" => rounds.push(reached(source, &workers, event)),
             "checkpoint_response" => {
                 let waiting = newest(&rounds).filter(|at| rounds.get(*at).is_some_and(|r| r.option.is_none()));
                 let at = waiting.unwrap_or_else(|| {
-                    rounds.push(Round { reached_at: None, yielded_by: None, ..reached(source, event) });
+                    rounds.push(Round { reached_at: None, yielded_by: None, ..reached(source, &workers, event) });
                     rounds.len() - 1
                 });
                 if let Some(round) = rounds.get_mut(at) {
@@ -129,16 +140,16 @@ pub(super) fn rounds(source: &Source<'_>) -> Vec<Round> {
             _ => {}
         }
     }
+    let told: HashSet<String> = rounds.iter().map(|round| format!("{}-{}", round.activity, round.checkpoint)).collect();
     for (key, response) in &session.checkpoint_responses {
-        let is_told = rounds.iter().any(|round| format!("{}-{}", round.activity, round.checkpoint) == *key);
-        if !is_told {
+        if !told.contains(key) {
             rounds.push(without_events(source, key, response));
         }
     }
     rounds
 }
 
-fn reached(source: &Source<'_>, event: &Event) -> Round {
+fn reached(source: &Source<'_>, workers: &HashMap<&str, &str>, event: &Event) -> Round {
     let adhoc = event.data("adhoc").is_some();
     let active = source.session.active_checkpoint.as_ref();
     let still_open = active.filter(|active| active.yielded_at == event.timestamp());
@@ -151,7 +162,7 @@ fn reached(source: &Source<'_>, event: &Event) -> Round {
         activity: event.activity().to_owned(),
         checkpoint: event.checkpoint().to_owned(),
         reached_at: Some(event.timestamp().to_owned()),
-        yielded_by: yielded_by(source, event.activity(), event.time()),
+        yielded_by: yielded_by(source, workers, event.activity(), event.timestamp()),
         answered_at: None,
         recorded_by: None,
         waited_ms: None,
@@ -172,8 +183,7 @@ fn answer(source: &Source<'_>, round: &mut Round, event: &Event, after: &[Event]
     round.option = Some(option.to_owned());
     // The tool takes no agent of its own: it is the session's that answers.
     let traced = event.time().and_then(|time| source.trace.agent("respond_checkpoint", time));
-    let agent = traced.unwrap_or_else(|| source.session.agent_id.clone());
-    round.recorded_by = Some(source.redaction.text(&agent));
+    round.recorded_by = Some(source.redaction.text(traced.unwrap_or(&source.session.agent_id)));
     let mut set = Map::new();
     let mut skipped: Vec<Value> = Vec::new();
     for event in after {

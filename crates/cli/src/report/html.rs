@@ -11,6 +11,8 @@ use super::{
 /// Events that are listed; of more, the first and the newest.
 const LISTED: usize = 1000;
 const LISTED_FIRST: usize = 200;
+/// Questions that are shown, the newest.
+const ASKED: usize = 300;
 /// Nothing is loaded and nothing runs, whatever got into the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
@@ -318,7 +320,12 @@ fn activities(page: &mut Page, report: &Report) {
 }
 
 fn checkpoints(page: &mut Page, report: &Report) {
-    for round in &report.rounds {
+    let left_out = report.rounds.len().saturating_sub(ASKED);
+    if left_out > 0 {
+        let text = format!("{} came before; the JSON form has all.", counted(left_out, "question"));
+        page.leaf("p", &[("class", "quiet")], &text);
+    }
+    for round in report.rounds.iter().skip(left_out) {
         page.within("div", &[("class", "question")], |page| question(page, round));
     }
 }
@@ -637,7 +644,7 @@ fn events(page: &mut Page, report: &Report) {
                     page.leaf("td", &[("class", "value")], &line.text);
                     cell(page, &line.activity);
                     cell(page, line.agent.as_deref().unwrap_or_default());
-                    page.within("td", &[], |page| page.leaf("code", &[], &line.kind));
+                    page.within("td", &[], |page| page.leaf("code", &[("class", "kind")], &line.kind));
                 });
             }
         });

@@ -16,11 +16,12 @@ mod redaction;
 mod span;
 mod trace;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use workflow_corpus::Workflow;
-use workflow_engine::state::{Session, Status};
+use workflow_engine::state::{Event, Session, Status};
 use workflow_engine::{Refusal, Target, Timestamp, Workset};
 use workflow_mcp::Server;
 use workflow_store::SessionStore as _;
@@ -188,7 +189,7 @@ fn find(server: &Server, addressed: &str) -> Result<Workset, Refusal> {
 fn head(server: &Server, workset: &Workset, session: &Session, workflow: Option<&Workflow>, now: Timestamp) -> Head {
     let folder = workset.families.first().map(|family| &family.folder);
     let root = workset.families.first().and_then(|family| family.root.as_ref());
-    let times = || session.history.iter().filter_map(workflow_engine::state::Event::time);
+    let times = || session.history.iter().filter_map(Event::time);
     let above = workset.path.0.split_last().and_then(|(_, above)| {
         root?.at(&workflow_engine::StatePath(above.to_vec())).map(|parent| parent.session_index.clone())
     });
@@ -249,17 +250,17 @@ fn definition_notes(session: &Session, workflow: Result<&Workflow, String>) -> V
 }
 
 fn variables(source: &Source<'_>) -> Vec<Variable> {
+    let mut writes: HashMap<&str, (usize, &Event)> = HashMap::new();
+    for event in source.session.history.iter().filter(|event| event.kind() == "variable_set") {
+        let entry = writes.entry(event.data_text("name").unwrap_or_default()).or_insert((0, event));
+        *entry = (entry.0 + 1, event);
+    }
     let mut variables: Vec<Variable> = source
         .session
         .variables
         .iter()
         .map(|(name, value)| {
-            let mut writes = source
-                .session
-                .history
-                .iter()
-                .filter(|event| event.kind() == "variable_set" && event.data_text("name") == Some(name));
-            let count = writes.clone().count();
+            let written = writes.get(name.as_str());
             let declaration = source.workflow.and_then(|workflow| workflow.variable(name));
             let description = declaration.and_then(|d| d.declaration.get("description")?.as_str().map(str::to_owned));
             Variable {
@@ -267,8 +268,8 @@ fn variables(source: &Source<'_>) -> Vec<Variable> {
                 name: source.redaction.text(name),
                 declared: declaration.is_some(),
                 description,
-                writes: count,
-                written: writes.next_back().map(|event| Write {
+                writes: written.map_or(0, |(count, _)| *count),
+                written: written.map(|(_, event)| Write {
                     at: event.timestamp().to_owned(),
                     activity: event.activity().to_owned(),
                     source: event.data_text("source").unwrap_or_default().to_owned(),

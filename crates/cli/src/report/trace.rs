@@ -1,17 +1,21 @@
 //! The trace of a session in short (spec 03 §8).
 
+use std::collections::HashMap;
+
 use indexmap::IndexMap;
 use serde_json::Value;
 use workflow_engine::{Timestamp, TraceLog as _};
 use workflow_store::FileStore;
 
-/// How far the time of a call may lie from that of its event: a trace counts in whole seconds.
-const NEAR: i64 = 1;
+/// Tools whose agents are asked for.
+const ASKED: [&str; 2] = ["yield_checkpoint", "respond_checkpoint"];
 
 /// The recorded calls of a session.
 pub(super) struct Log {
     dropped: u64,
     events: Vec<Value>,
+    /// Agents of successful calls by tool and second.
+    agents: HashMap<(&'static str, i64), String>,
 }
 
 /// What the trace says about the calls of a session.
@@ -41,19 +45,22 @@ pub(crate) struct Calls {
 impl Log {
     pub(super) fn read(store: &FileStore, session_index: &str) -> Self {
         let slice = store.read(session_index);
-        Self { dropped: slice.dropped, events: slice.events }
+        let mut agents = HashMap::new();
+        for event in slice.events.iter().filter(|event| event["s"] == "ok") {
+            let tool = ASKED.iter().find(|tool| event["name"] == **tool);
+            if let (Some(tool), Some(ts), Some(agent)) = (tool, event["ts"].as_i64(), event["aid"].as_str()) {
+                agents.insert((*tool, ts), agent.to_owned());
+            }
+        }
+        Self { dropped: slice.dropped, events: slice.events, agents }
     }
 
     /// The agent of the successful call of a tool at a time.
-    pub(super) fn agent(&self, tool: &str, at: Timestamp) -> Option<String> {
-        let fits = |event: &&Value| {
-            event["name"] == tool
-                && event["s"] == "ok"
-                && event["ts"].as_i64().is_some_and(|ts| (ts - at.seconds()).abs() <= NEAR)
-        };
-        let distance = |event: &&Value| event["ts"].as_i64().map_or(i64::MAX, |ts| (ts - at.seconds()).abs());
-        let found = self.events.iter().filter(fits).min_by_key(distance)?;
-        found["aid"].as_str().map(str::to_owned)
+    pub(super) fn agent(&self, tool: &'static str, at: Timestamp) -> Option<&str> {
+        let seconds = at.seconds();
+        // The nearest first; an event is written after what it tells.
+        let found = [0, 1, -1].into_iter().find_map(|off| self.agents.get(&(tool, seconds.saturating_add(off))));
+        found.map(String::as_str)
     }
 
     pub(super) fn summary(&self) -> Trace {

@@ -357,6 +357,32 @@ fn a_session_without_its_definition_or_its_trace_is_told_all_the_same() {
     out(&sandbox.run(&["session", "show", "alpha"]));
 }
 
+/// A page stays one that a browser shows at once; the data has everything.
+#[test]
+fn a_long_session_is_told_in_a_page_of_bounded_size() {
+    let sandbox = sandbox();
+    walked(&sandbox);
+    let file = sandbox.folder("alpha").join("session.json");
+    let mut state: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let newest = state["history"].as_array().unwrap().last().unwrap()["timestamp"].clone();
+    let history = state["history"].as_array_mut().unwrap();
+    for round in 0..2000 {
+        let asked = json!({"timestamp": newest, "type": "checkpoint_reached", "activity": "ship", "checkpoint": format!("c#{round}")});
+        let mut answered = asked.clone();
+        answered["type"] = "checkpoint_response".into();
+        answered["data"] = json!({"optionId": "a"});
+        history.extend([asked, answered]);
+    }
+    fs::write(&file, state.to_string()).unwrap();
+    out(&sandbox.run(&["session", "adopt", "alpha", "--yes"]));
+    let page = exported(&sandbox, &[]);
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+    assert!(page.contains("questions came before") && page.contains("are left out here"));
+    let report = json_of(&sandbox, &[]);
+    assert_eq!(report["timeline"].as_array().unwrap().len(), state["history"].as_array().unwrap().len());
+    assert_eq!(report["checkpoints"].as_array().unwrap().len(), 2002);
+}
+
 #[test]
 fn transient_and_fresh_sessions_are_told() {
     let sandbox = sandbox();

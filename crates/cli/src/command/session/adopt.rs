@@ -1,11 +1,10 @@
 //! `session adopt`: seals a moved, copied or restored folder for this place.
 
-use std::io::{self, BufRead as _, IsTerminal as _};
-
 use clap::Args;
 use workflow_store::Adoption;
 
 use crate::config::Config;
+use crate::confirmation::confirmed;
 use crate::exit::Failure;
 use crate::printer::{self, STRONG};
 
@@ -36,8 +35,8 @@ impl Adopt {
             return Ok(());
         };
         printer::print(&description(&planned, reason))?;
-        if !self.yes && !confirmed()? {
-            return Err(Failure::failed("not adopted; nothing was changed"));
+        if !self.yes {
+            confirmed("Adopt it?", "not adopted; nothing was changed")?;
         }
         let done = store.adopt(&self.folder)?;
         printer::print(&format!("adopted {}, index {}", done.folder, printer::styled(STRONG, &done.session_index)))?;
@@ -62,15 +61,4 @@ fn description(planned: &Adoption, reason: &str) -> String {
         text.extend(["  - the index ", old, " is taken; it becomes ", new, "\n"]);
     }
     text
-}
-
-/// Asks on a terminal; elsewhere only `--yes` will do.
-fn confirmed() -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() {
-        return Err(Failure::failed("not adopted: say --yes to adopt without being asked"));
-    }
-    printer::say("Adopt it? [y/N]");
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

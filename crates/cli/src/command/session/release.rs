@@ -1,13 +1,12 @@
 //! `session release`: opens a gate whose checkpoint is gone from the definition.
 
-use std::io::{self, BufRead as _, IsTerminal as _};
-
 use clap::Args;
 use workflow_engine::{Released, Reply, Target, release_gate};
 use workflow_mcp::{Clock as _, SystemClock};
 use workflow_store::SessionStore as _;
 
 use crate::config::Config;
+use crate::confirmation::confirmed;
 use crate::exit::Failure;
 use crate::printer;
 
@@ -32,8 +31,8 @@ impl Release {
         let target = Target::Session { index: self.session_index.clone(), parent: false };
         let planned = release_gate(&corpus, &mut store.read(&target)?, SystemClock.now())?;
         printer::print(&description(&planned))?;
-        if !self.yes && !confirmed()? {
-            return Err(Failure::failed("not released; nothing was changed"));
+        if !self.yes {
+            confirmed("Open the gate without an answer?", "not released; nothing was changed")?;
         }
         store.transaction(&target, &mut |workset| {
             let done = release_gate(&corpus, workset, SystemClock.now())?;
@@ -49,15 +48,4 @@ fn description(planned: &Released) -> String {
         "session {}: checkpoint {} of activity {}, waiting since {}, is no longer in the definition",
         planned.session_index, planned.checkpoint, planned.activity, planned.yielded_at
     )
-}
-
-/// Asks on a terminal; elsewhere only `--yes` will do.
-fn confirmed() -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() {
-        return Err(Failure::failed("not released: say --yes to release without being asked"));
-    }
-    printer::say("Open the gate without an answer? [y/N]");
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

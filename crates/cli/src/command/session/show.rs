@@ -8,10 +8,14 @@ use workflow_mcp::{Clock as _, SystemClock};
 use crate::config::Config;
 use crate::exit::Failure;
 use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG, styled};
-use crate::report::{self, Gate, Kept, Redaction, Report, State, counted, grouped, moment, plain, span};
+use crate::report::{self, Gate, Kept, Redaction, Report, State, Variable, counted, grouped, moment, plain, span};
 
 /// Characters of a value on its line.
 const VALUE: usize = 90;
+/// So many variables are shown whoever wrote them.
+const FEW: usize = 15;
+/// Variables that are shown at most.
+const MANY: usize = 60;
 
 /// Shows one session: where it stands, what it waits for, what is done and what comes
 ///
@@ -28,7 +32,7 @@ pub(crate) struct Show {
     /// How many of the newest events to show
     #[arg(long, value_name = "NUMBER", default_value_t = 8)]
     events: usize,
-    /// Show the user's request and long values whole
+    /// Show all variables, and the user's request and long values whole
     #[arg(long)]
     full: bool,
     /// Hide nothing
@@ -75,9 +79,15 @@ impl Show {
         if report.variables.is_empty() {
             return String::new();
         }
+        // Of many, those that the session has written say most.
+        let shown = |variable: &&Variable| {
+            self.full || report.variables.len() <= FEW || variable.writes > 0 || !variable.declared
+        };
         let rows: Vec<_> = report
             .variables
             .iter()
+            .filter(shown)
+            .take(if self.full { usize::MAX } else { MANY })
             .map(|variable| {
                 let value = match &variable.value {
                     Value::String(text) if text.is_empty() => "\"\"".to_owned(),
@@ -87,7 +97,13 @@ impl Show {
                 vec![(Style::new(), format!("  {}", plain(&variable.name))), (DIM, value)]
             })
             .collect();
-        section("Variables", &table(rows))
+        let left_out = report.variables.len() - rows.len();
+        let mut body = table(rows);
+        if left_out > 0 {
+            let note = format!("  {left_out} more; see --full");
+            body.extend([styled(DIM, &note).as_str(), "\n"]);
+        }
+        section("Variables", &body)
     }
 
     fn newest(&self, report: &Report) -> String {
