@@ -26,7 +26,7 @@ fn blocks(document: &str) -> Vec<Block> {
     while let Some(line) = lines.next() {
         if let Some(language) = line.strip_prefix("```") {
             let body: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
-            let text = body.iter().map(|line| format!("{line}\n")).collect();
+            let text = body.iter().flat_map(|line| [line, "\n"]).collect();
             blocks.push(Block { note: note.to_owned(), language: language.to_owned(), text });
         }
         note = line.strip_prefix("<!-- ").and_then(|note| note.strip_suffix(" -->")).unwrap_or_default();
@@ -193,7 +193,7 @@ fn the_examples_of_the_technique_page_hold() {
         "id: tea-house\nversion: 1.0.0\ntitle: Tea\ndescription: Tea.\ninitialActivity: ask\nvariables:\n  \
          - { name: next_guest, type: string }\n",
     );
-    let step: String = step.lines().map(|line| format!("  {line}\n")).collect();
+    let step: String = step.lines().flat_map(|line| ["  ", line, "\n"]).collect();
     let end = "transitions:\n  - { to: serve, isDefault: true }\n";
     write("activities/01-ask.yaml", &format!("id: ask\nversion: 1.0.0\nname: Ask\nsteps:\n{step}{end}"));
     let serve = "id: serve\nversion: 1.0.0\nname: Serve\nsteps:\n  - { kind: technique, id: take-order, technique: order }\n  \

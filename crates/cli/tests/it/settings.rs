@@ -46,7 +46,7 @@ fn nothing_secret_is_shown() {
     let sandbox = sandbox();
     sandbox.run(&["call", "start_session", "workflow_id=mini", "planning_slug=alpha"]);
     let key = fs::read(sandbox.home().join(".workflow-server/secret")).unwrap();
-    let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = key.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
     for arguments in [&["config", "show"][..], &["config", "show", "--json"]] {
         let shown = sandbox.run(arguments);
         assert!(shown.status.success() && !out(&shown).contains(&hex[..16]));
