@@ -1,5 +1,6 @@
 //! One technique file: from text to parts (spec 01 §7).
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use workflow_yaml::LineIndex;
@@ -270,8 +271,9 @@ impl Reader {
         let (before, sections) = region.sections(3);
         self.lost(before, "text before the first `###` entry is dropped");
         let mut items: Vec<Item> = Vec::new();
+        let mut seen = HashSet::new();
         for section in sections {
-            if items.iter().any(|item| item.id == section.title) {
+            if !seen.insert(section.title) {
                 let message = format!("the {} `{}` is declared twice", side.name(), section.title);
                 self.report("technique.duplicate-id", Severity::Warning, section.line, message, "rename or merge one");
             }
@@ -348,7 +350,8 @@ impl Reader {
             let message = "rules without a `###` heading have no name and are not delivered";
             self.report("technique.rules-shape", Severity::Error, line, message, "give each rule a heading `### name`");
         }
-        let mut rules = Vec::new();
+        let mut rules: Vec<(String, String)> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         for section in sections {
             let text = section.body.paragraphs();
             if text.is_empty() {
@@ -362,11 +365,14 @@ impl Reader {
                 );
                 continue;
             }
-            if rules.iter().any(|(name, _)| name == section.title) {
+            if let Some(&place) = places.get(section.title) {
                 let message = format!("the rule `{}` is written twice; the last one counts", section.title);
                 self.report("technique.duplicate-id", Severity::Warning, section.line, message, "rename or merge one");
+                rules[place].1 = text;
+            } else {
+                places.insert(section.title, rules.len());
+                rules.push((section.title.to_owned(), text));
             }
-            set(&mut rules, section.title, text);
         }
         rules
     }
