@@ -59,7 +59,7 @@ fn round(mut client: Client, index: &str, nth: usize, delay: Duration, told: &mu
     for row in 0..ROWS {
         let label = format!("{nth}-{row}");
         sent.insert(client.post("tools/call", usage(index, &label)), label);
-        if row == 2 && nth % 3 == 0 {
+        if row == 2 && nth.is_multiple_of(3) {
             sent.insert(client.post("tools/call", json!({"name": "start_session", "arguments": child})), slug.clone());
         }
     }
