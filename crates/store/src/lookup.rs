@@ -184,6 +184,27 @@ impl Memory {
         self.lock().folders.remove(index);
     }
 
+    /// Remembers every index that one folder holds, so that the next one asked for needs no survey of its own.
+    fn learn_from(&self, survey: &Survey) {
+        let mut holders: HashMap<&str, Option<&Path>> = HashMap::new();
+        for (place, summary) in &survey.sessions {
+            for (index, _) in &summary.indexes {
+                let holder = holders.entry(index).or_insert(Some(&place.path));
+                if holder.is_some_and(|holder| holder != place.path) {
+                    *holder = None;
+                }
+            }
+        }
+        let mut remembered = self.lock();
+        for (index, holder) in holders {
+            if let Some(folder) = holder
+                && remembered.folders.get(index).is_none_or(|known| known != folder)
+            {
+                remembered.folders.insert(index.to_owned(), folder.to_path_buf());
+            }
+        }
+    }
+
     /// The summary of one folder, read again when one of its files changed.
     pub(crate) fn summary(&self, disk: &Disk, folder: &Path) -> Result<Arc<Summary>, String> {
         let mark = |name: &str| {
@@ -226,6 +247,7 @@ impl Memory {
             }
         }
         survey.sessions.sort_by(|(left, _), (right, _)| left.text.cmp(&right.text));
+        self.learn_from(&survey);
         survey
     }
 }

@@ -71,13 +71,16 @@ pub(crate) struct Parsed {
     value: Value,
     index: String,
     seq: u64,
+    /// `schemaVersion`, 0 when it is no number.
+    version: u64,
 }
 
 pub(crate) fn parse(place: &Place, bytes: &[u8]) -> Result<Parsed, Refusal> {
     let value = parse_text(bytes).map_err(|error| refusals::corrupt(place, &error.to_string()))?;
     let index = value.get("sessionIndex").and_then(Value::as_str).unwrap_or_default().to_owned();
     let seq = value.get("seq").and_then(Value::as_u64).unwrap_or_default();
-    Ok(Parsed { value, index, seq })
+    let version = value.get("schemaVersion").and_then(Value::as_u64).unwrap_or_default();
+    Ok(Parsed { value, index, seq, version })
 }
 
 impl Parsed {
@@ -111,6 +114,9 @@ fn open(
             }
             Err(_) => {}
         }
+    }
+    if parsed.version > 1 || seals.iter().any(|(token, _)| seal::is_newer(token)) {
+        return Err(refusals::newer(place));
     }
     Err(match worst {
         Some(mismatch) => refusals::seal_mismatch(place, &mismatch, judge.keys),

@@ -192,6 +192,20 @@ pub(crate) fn schema_in(place: &Place, mut refusal: Refusal) -> Refusal {
     refusal.with("folder", place.text.as_str())
 }
 
+/// State or seal have a form that only a later version writes; this one cannot tell whether they fit.
+pub(crate) fn newer(place: &Place) -> Refusal {
+    Refusal::new(
+        "SESSION_SCHEMA_UNSUPPORTED",
+        format!(
+            "{} was written by a later version of this server, in a form that this one does not know; this is not \
+             tampering. Nothing was changed. Open it with the version that wrote it, or restore an older session.json and \
+             .session-token together.",
+            place.text
+        ),
+    )
+    .with("folder", place.text.as_str())
+}
+
 pub(crate) fn path_escape(path: &Path, rule: &str) -> Refusal {
     Refusal::new(
         "PATH_ESCAPE",

@@ -129,6 +129,13 @@ pub(crate) fn form(token: &[u8]) -> Form {
     }
 }
 
+/// Whether a seal has the form of an envelope of a later version, `wst2.` and so on.
+pub(crate) fn is_newer(token: &[u8]) -> bool {
+    let version = token.trim_ascii().strip_prefix(b"wst").and_then(|rest| rest.split(|byte| *byte == b'.').next());
+    let version = version.and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<u32>().ok());
+    version.is_some_and(|version| version > 1)
+}
+
 /// Folder that an envelope claims, unverified: tells a moved folder from one in its place.
 pub(crate) fn claimed_folder(token: &[u8]) -> Option<String> {
     let token = std::str::from_utf8(token.trim_ascii()).ok()?;

@@ -210,7 +210,7 @@ impl FileStore {
                     }
                     after.validate()?;
                     let text = after.canonical_text();
-                    if before.is_none_or(|before| before.canonical_text() != text) {
+                    if loaded.pair.state.as_deref() != Some(text.as_bytes()) {
                         writes.push((loaded, after, text, family.replaced && before.is_some()));
                     }
                 }

@@ -8,7 +8,7 @@ use workflow_mcp::Outcome;
 
 use crate::machine::{Defect, Fault, Image, Machine};
 use crate::power::takes_long;
-use crate::promise::{Expected, goes_on, index};
+use crate::promise::{Expected, Told, goes_on, index};
 use crate::scenario::{Call, Content, Process, SCENARIOS, Scenario, content, ready};
 
 /// EIO, ENOSPC, EROFS, EACCES.
@@ -90,7 +90,7 @@ struct Bench {
 impl Bench {
     /// Makes one operation go wrong; says what the call answered, and what is wrong with it.
     fn strike(&self, at: usize, fault: Fault, further: bool) -> (String, Result<(), String>) {
-        let process = Process::on(Machine::on(&self.image, &Defect::default(), false));
+        let process = Process::on(Machine::on(&self.image, &Defect::None, false));
         process.machine.fail(at, fault);
         let outcome = process.call(&self.call);
         let disk = process.machine.image();
@@ -102,7 +102,7 @@ impl Bench {
         let found = content(&Process::fresh(disk))?;
         let plain = comparable(&found, &self.before);
         if outcome.is_error {
-            self.expected.judge(&plain, None)?;
+            self.expected.judge(&plain, Told::Nothing)?;
             let detail = outcome.meta.as_ref().and_then(|meta| meta.get("error")?.get("details")?.get("changed"));
             let same = plain.sessions == comparable(&self.before, &self.before).sessions;
             if detail == Some(&Value::Bool(false)) && !same {
@@ -116,17 +116,17 @@ impl Bench {
                 return Err(format!("an interruption is no failure: {}", outcome.text));
             }
         } else if outcome.text.contains("was not told") {
-            self.expected.judge(&plain, None)?;
+            self.expected.judge(&plain, Told::Nothing)?;
             if let Some((folder, _)) =
                 self.told.iter().find(|(folder, state)| plain.sessions.get(folder) != Some(state))
             {
                 return Err(format!("{folder} was acknowledged and is lost"));
             }
         } else {
-            self.expected.judge(&plain, Some(None))?;
+            self.expected.judge(&plain, Told::All)?;
         }
         if further {
-            goes_on(disk, &self.call, &Expected::of(&[&self.before, &found]), &Defect::default())?;
+            goes_on(disk, &self.call, &Expected::of(&[&self.before, &found]), &Defect::None)?;
         }
         Ok(())
     }

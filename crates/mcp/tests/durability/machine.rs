@@ -14,7 +14,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use workflow_store::{Entry, FileSystem, Kind, Open, OpenFile, Sharing, Stat};
+use workflow_store::{Entry, FileSystem, Kind, Open, OpenFile, OsFileSystem, Sharing, Stat};
 
 type Id = usize;
 type Names = BTreeMap<OsString, Id>;
@@ -30,13 +30,16 @@ pub(crate) enum Fault {
 
 /// A defect of store or system that the tests must notice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Defect {
+pub(crate) enum Defect {
+    /// There is none.
+    #[default]
+    None,
     /// Syncs of this kind do nothing.
-    pub(crate) without_sync: Option<String>,
+    Sync(String),
     /// The pending seal never reaches the medium, and dies with its process.
-    pub(crate) without_pending: bool,
+    Pending,
     /// Nobody sees the pending seal of another process.
-    pub(crate) without_recovery: bool,
+    Recovery,
 }
 
 /// One operation of a dry run.
@@ -70,7 +73,7 @@ enum ChangeKind {
 
 #[derive(Clone, Debug)]
 enum Content {
-    File { cached: Arc<Vec<u8>>, durable: Arc<Vec<u8>> },
+    File { cached: Arc<[u8]>, durable: Arc<[u8]> },
     Directory { cached: Names, durable: Names, changes: Vec<Change> },
 }
 
@@ -192,7 +195,7 @@ impl Image {
     /// The process dies: what was cached stays, and so does what was not synced yet.
     pub(crate) fn after_death(&self, defect: &Defect) -> Self {
         let mut image = self.clone();
-        if defect.without_pending {
+        if *defect == Defect::Pending {
             image.lose_pending();
         }
         image
@@ -252,7 +255,7 @@ impl Image {
                 Content::File { cached, durable } => {
                     let survivor = match (node.is_trifle, fate(id)) {
                         (true, _) if trifles => Arc::clone(cached),
-                        (_, Some(1)) => Arc::new(cached[..cached.len() / 2].to_vec()),
+                        (_, Some(1)) => Arc::from(&cached[..cached.len() / 2]),
                         (_, Some(2)) => Arc::clone(cached),
                         _ => Arc::clone(durable),
                     };
@@ -271,7 +274,7 @@ impl Image {
                 }
             }
         }
-        if defect.without_pending {
+        if *defect == Defect::Pending {
             image.lose_pending();
         }
         image
@@ -335,9 +338,9 @@ fn class(path: &Path) -> String {
         ".session-token.pending" => "pending seal".to_owned(),
         ".session-token" => "seal".to_owned(),
         "secret" | "secret.tmp" => "key".to_owned(),
-        name if name.ends_with(".bak.json") => "backup of the state".to_owned(),
-        name if name.ends_with(".bak") => "backup of the seal".to_owned(),
         ".session.lock" => "lock".to_owned(),
+        name if name.starts_with("session.") => "backup of the state".to_owned(),
+        name if name.starts_with(".session-token.") => "backup of the seal".to_owned(),
         _ => "folder".to_owned(),
     }
 }
@@ -407,7 +410,7 @@ impl Machine {
         inner.done += 1;
         inner.operations.push(Operation { what: format!("{what} {}", path.display()), changes, kind });
         inner.image.clock += 1;
-        if inner.defect.without_recovery && path.file_name() == Some(OsStr::new(PENDING)) && !changes {
+        if inner.defect == Defect::Recovery && path.file_name() == Some(OsStr::new(PENDING)) && !changes {
             let known = inner.image.lookup(path).is_ok_and(|id| inner.own.contains(&id));
             if !known {
                 return Err(ErrorKind::NotFound.into());
@@ -428,17 +431,10 @@ impl Machine {
     }
 }
 
-#[cfg(unix)]
+/// Who this process is, by a file that it made.
 fn own_user() -> Option<u32> {
-    use std::os::unix::fs::MetadataExt as _;
-
-    let file = tempfile::tempfile().unwrap();
-    Some(file.metadata().unwrap().uid())
-}
-
-#[cfg(not(unix))]
-fn own_user() -> Option<u32> {
-    None
+    let file = tempfile::NamedTempFile::new().unwrap();
+    OsFileSystem.stat(file.path()).unwrap().owner
 }
 
 impl Inner {
@@ -517,12 +513,14 @@ impl Inner {
 
     fn sync(&mut self, id: Id) {
         let kind = self.sync_kind(id);
-        let left_out = kind.is_some() && kind == self.defect.without_sync;
+        let left_out = kind.is_some_and(|kind| self.defect == Defect::Sync(kind));
         match &mut self.image.nodes[id].content {
             Content::File { cached, durable } if !left_out => durable.clone_from(cached),
             Content::File { .. } => {}
             Content::Directory { changes, .. } if left_out => {
-                changes.iter_mut().for_each(|change| change.excused = true)
+                for change in changes {
+                    change.excused = true;
+                }
             }
             Content::Directory { cached, durable, changes } => {
                 durable.clone_from(cached);
@@ -558,7 +556,7 @@ impl OpenFile for Handle {
             let node = &mut inner.image.nodes[id];
             node.modified = now;
             if let Content::File { cached, .. } = &mut node.content {
-                Arc::make_mut(cached).extend_from_slice(part);
+                *cached = [cached, part].concat().into();
             }
             Ok(part.len())
         })

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use crate::machine::{Defect, Image, Machine};
-use crate::promise::{Expected, check, goes_on};
+use crate::promise::{Expected, Told, check, goes_on};
 use crate::scenario::{Call, Content, Process, SCENARIOS, Scenario, content, ready};
 
 /// Of the disks that a failure leaves, each so manieth is worked on further; with `WORKFLOW_TEST_LONG` all are.
@@ -68,8 +68,8 @@ fn explore(scenario: &Scenario, defect: &Defect, tally: &mut Tally) -> Result<BT
             }
             tally.disks += 1;
             let at = |problem: String| format!("{}, after {nth} changes of {last}: {problem}", scenario.name);
-            check(&disk, &expected, acknowledged.then_some(None), defect).map_err(at)?;
-            if tally.disks % stride == 0 {
+            check(&disk, &expected, if acknowledged { Told::All } else { Told::Nothing }, defect).map_err(at)?;
+            if tally.disks.is_multiple_of(stride) {
                 goes_on(&disk, &call, &expected, defect).map_err(at)?;
             }
         }
@@ -116,8 +116,11 @@ fn explore_twice(
     let step = if takes_long() { 1 } else { 2 };
     for (first, died) in images.iter().enumerate().rev().step_by(step) {
         let died = died.after_death(defect);
-        for (next, only) in [(call, None), (&resume, slug)] {
-            let Ok(run) = record(&died, next, defect) else { continue };
+        for (next, only) in [(call, Told::All), (&resume, slug.map_or(Told::Nothing, Told::Folder))] {
+            let at = |problem: String| {
+                format!("{}, death after {first} changes, then {}{problem}", scenario.name, next.tool)
+            };
+            let run = record(&died, next, defect).map_err(|problem| at(format!(": {problem}")))?;
             if !run.acknowledged {
                 continue;
             }
@@ -131,12 +134,9 @@ fn explore_twice(
                         continue;
                     }
                     tally.disks += 1;
-                    check(&disk, &expected, (nth == last).then_some(only), defect).map_err(|problem| {
-                        format!(
-                            "{}, death after {first} changes, then {}, power cut after {nth} of {last}: {problem}",
-                            scenario.name, next.tool
-                        )
-                    })?;
+                    let told = if nth == last { only } else { Told::Nothing };
+                    check(&disk, &expected, told, defect)
+                        .map_err(|problem| at(format!(", power cut after {nth} of {last}: {problem}")))?;
                 }
             }
         }
@@ -153,8 +153,12 @@ fn death_and_power_cuts_lose_nothing_and_every_part_of_the_protocol_is_needed() 
     let mut kinds: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (nth, scenario) in SCENARIOS.iter().enumerate() {
         let old = tally;
-        match explore(scenario, &Defect::default(), &mut tally) {
-            Ok(syncs) => syncs.into_iter().for_each(|kind| kinds.entry(kind).or_default().push(nth)),
+        match explore(scenario, &Defect::None, &mut tally) {
+            Ok(syncs) => {
+                for kind in syncs {
+                    kinds.entry(kind).or_default().push(nth);
+                }
+            }
             Err(problem) => problems.push(problem),
         }
         println!("{:>6} points {:>6} disks  {}", tally.points - old.points, tally.disks - old.disks, scenario.name);
@@ -163,16 +167,16 @@ fn death_and_power_cuts_lose_nothing_and_every_part_of_the_protocol_is_needed() 
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 
     let all: Vec<usize> = (0..SCENARIOS.len()).collect();
-    let mut defects = vec![
-        (Defect { without_pending: true, ..Defect::default() }, all.clone()),
-        (Defect { without_recovery: true, ..Defect::default() }, all),
-    ];
-    defects.extend(kinds.into_iter().map(|(kind, at)| (Defect { without_sync: Some(kind), ..Defect::default() }, at)));
+    let mut defects = vec![(Defect::Pending, all.clone()), (Defect::Recovery, all)];
+    defects.extend(kinds.into_iter().map(|(kind, at)| (Defect::Sync(kind), at)));
     for (defect, scenarios) in &defects {
-        let found =
-            scenarios.iter().rev().find_map(|nth| explore(&SCENARIOS[*nth], defect, &mut Tally::default()).err());
-        let name =
-            defect.without_sync.as_deref().unwrap_or(if defect.without_pending { "pending seal" } else { "recovery" });
+        let explored = |nth: &usize| explore(&SCENARIOS[*nth], defect, &mut Tally::default()).err();
+        let found = scenarios.iter().rev().find_map(explored);
+        let name = match defect {
+            Defect::Sync(kind) => kind,
+            Defect::Pending => "pending seal",
+            Defect::None | Defect::Recovery => "recovery",
+        };
         println!(
             "without {name}: {}",
             found.as_deref().unwrap_or("nobody notices").chars().take(160).collect::<String>()

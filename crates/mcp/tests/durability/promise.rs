@@ -27,6 +27,25 @@ const BROKEN: &[&str] = &[
     "PARENT_NOT_FOUND",
 ];
 
+/// What was acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Told<'a> {
+    Nothing,
+    /// What became of this folder.
+    Folder(&'a str),
+    All,
+}
+
+impl Told<'_> {
+    fn covers(self, folder: &str) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Folder(only) => only == folder,
+            Self::All => true,
+        }
+    }
+}
+
 /// What may be found.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expected {
@@ -49,8 +68,8 @@ impl Expected {
         Self { allowed, before: last(contents.first()), after: last(contents.last()) }
     }
 
-    /// Compares what was found. `acknowledged`: the call was, in all folders or in one.
-    pub(crate) fn judge(&self, found: &Content, acknowledged: Option<Option<&str>>) -> Result<(), String> {
+    /// Compares what was found.
+    pub(crate) fn judge(&self, found: &Content, told: Told<'_>) -> Result<(), String> {
         for folder in found.sessions.keys().chain(self.allowed.keys()) {
             let state = found.sessions.get(folder);
             let fits = self.allowed.get(folder).is_some_and(|allowed| allowed.contains(&state.cloned()));
@@ -58,10 +77,7 @@ impl Expected {
                 return Err(format!("{folder} is neither old nor new: {}", brief(state)));
             }
             let copy = folder.starts_with("transient/") && state == self.before.sessions.get(folder);
-            if acknowledged.is_some_and(|only| only.is_none_or(|only| only == folder))
-                && state != self.after.sessions.get(folder)
-                && !copy
-            {
+            if told.covers(folder) && state != self.after.sessions.get(folder) && !copy {
                 return Err(format!("{folder} was acknowledged and is lost: {}", brief(state)));
             }
         }
@@ -94,14 +110,9 @@ pub(crate) fn index(state: &str) -> String {
 }
 
 /// Checks a disk after a failure as a fresh process reads it.
-pub(crate) fn check(
-    image: &Image,
-    expected: &Expected,
-    acknowledged: Option<Option<&str>>,
-    defect: &Defect,
-) -> Result<(), String> {
+pub(crate) fn check(image: &Image, expected: &Expected, told: Told<'_>, defect: &Defect) -> Result<(), String> {
     let process = Process::on(Machine::on(image, defect, false));
-    expected.judge(&content(&process)?, acknowledged)
+    expected.judge(&content(&process)?, told)
 }
 
 /// Goes on from a disk: every session takes a write, pairs come together, nothing is left over, and the call that

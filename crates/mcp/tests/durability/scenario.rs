@@ -43,7 +43,7 @@ impl Process {
 
     /// A process without defects on a disk.
     pub(crate) fn fresh(image: &Image) -> Self {
-        Self::on(Machine::on(image, &Defect::default(), false))
+        Self::on(Machine::on(image, &Defect::None, false))
     }
 
     pub(crate) fn call(&self, call: &Call) -> Outcome {

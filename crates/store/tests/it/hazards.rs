@@ -215,9 +215,11 @@ fn files_that_are_none_are_named() {
 
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
+    type Put = fn(&std::path::Path);
+
     let bench = Bench::new();
     let sound = start(&bench.store(), "sound").unwrap();
-    let put: [(&str, fn(&std::path::Path)); 4] = [
+    let put: [(&str, Put); 4] = [
         ("pipe", |path| mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap()),
         ("device", |path| symlink("/dev/zero", path).unwrap()),
         ("nowhere", |path| symlink("nowhere-at-all", path).unwrap()),

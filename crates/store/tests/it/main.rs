@@ -5,6 +5,7 @@
 mod collect;
 mod crash;
 mod faults;
+mod format;
 mod hazards;
 mod key;
 mod lookup;
