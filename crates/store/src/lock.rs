@@ -17,10 +17,17 @@ use crate::{
     refusals,
 };
 
-const SHORT_PAUSE: Duration = Duration::from_millis(1);
-const LONG_PAUSE: Duration = Duration::from_millis(5);
-/// After this many short pauses they become long.
-const IMPATIENT: u32 = 200;
+/// How long to pause between two attempts, by how long one has waited already: the longer, the shorter, so that nobody
+/// is overtaken for ever.
+const PAUSES: [(Duration, Duration); 3] = [
+    (Duration::from_millis(100), Duration::from_millis(2)),
+    (Duration::from_secs(1), Duration::from_millis(1)),
+    (Duration::MAX, Duration::from_micros(200)),
+];
+/// Of the calls that wait behind each other in one process, each so manieth lets other processes go first …
+const POLITE: u64 = 8;
+/// … for so long.
+const COURTESY: Duration = Duration::from_millis(3);
 
 /// The queues of one store, one per folder in use.
 #[derive(Debug, Default)]
@@ -78,6 +85,7 @@ impl Queue {
         let mut line = self.line();
         let ticket = line.next_ticket;
         line.next_ticket += 1;
+        let polite = line.serving != ticket && ticket.is_multiple_of(POLITE);
         while line.serving != ticket {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -87,6 +95,9 @@ impl Queue {
             line = self.moved.wait_timeout(line, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(line);
+        if polite {
+            thread::sleep(COURTESY);
+        }
         Some(Turn(self))
     }
 }
@@ -159,7 +170,7 @@ fn lock_file(
 ) -> Result<Option<Box<dyn OpenFile>>, Refusal> {
     let path = place.file(LOCK);
     let failed = |error: io::Error| refusals::write_failed(&path, &error);
-    let mut pauses = 0;
+    let since = Instant::now();
     loop {
         if disk.stat_link(&path).is_ok_and(|stat| stat.kind == Kind::Symlink) {
             return Err(refusals::path_escape(&path, "a lock file is no link"));
@@ -182,8 +193,9 @@ fn lock_file(
             if Instant::now() >= patience.until {
                 return Err(patience.busy(place));
             }
-            pauses += 1;
-            thread::sleep(if pauses < IMPATIENT { SHORT_PAUSE } else { LONG_PAUSE });
+            let waited = since.elapsed();
+            let pause = PAUSES.iter().find(|(until, _)| waited < *until).map_or(COURTESY, |(_, pause)| *pause);
+            thread::sleep(pause);
         }
         // The folder may have been removed and made again while this waited: then this is nobody's lock.
         let locked = stat_open(file.as_ref()).map_err(failed)?;
