@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "functions that tests call may do what tests may")]
 
+mod document;
 mod kill;
 mod many;
 

@@ -167,6 +167,25 @@ fn a_cancelled_call_has_no_effect() {
 }
 
 #[test]
+fn a_call_cancelled_after_its_commit_has_its_effect() {
+    let bench = Bench::new();
+    let store = bench.store();
+    let index = start(&store, "a").unwrap();
+    let asked = std::cell::Cell::new(0);
+    // The client gives up as soon as it has been asked for the last time.
+    let cancelled = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 1
+    };
+    let outcome = store.transaction_unless(&at(&index), &cancelled, &mut |workset| {
+        workset.session_mut().unwrap().advance(NOW);
+        Ok(reply())
+    });
+    outcome.unwrap();
+    assert_eq!((asked.get(), read(&bench.store(), &index).unwrap().seq), (1, 1));
+}
+
+#[test]
 fn what_does_not_change_is_not_written() {
     let bench = Bench::new();
     let store = bench.store();
