@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 
 use anstyle::{AnsiColor, Style};
+use workflow_corpus::{Diagnostic, Severity};
 
 /// Headings and names.
 pub(crate) const STRONG: Style = Style::new().bold();
@@ -43,6 +44,18 @@ pub(crate) fn complain(message: &str) {
 /// Says what to look at.
 pub(crate) fn warn(message: &str) {
     say(&format!("{}: {message}", styled(POOR.bold(), "warning")));
+}
+
+/// Says what is wrong in a definition and, indented below it, what to do about it.
+pub(crate) fn diagnose(found: &Diagnostic) {
+    let sign = match found.severity {
+        Severity::Error => styled(BAD.bold(), "error"),
+        _ => styled(POOR.bold(), "warning"),
+    };
+    say(&format!("{sign}: {}: {} [{}]", found.place(), found.issue(), found.code));
+    for line in found.help.iter().flat_map(|help| help.lines()) {
+        say(&format!("  {line}"));
+    }
 }
 
 /// Rows in columns, the last one ragged. Widths are counted without styles, so cells are styled by column.

@@ -8,10 +8,11 @@ use super::session;
 use crate::config::Config;
 use crate::exit::Failure;
 use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG};
+use crate::report::counted;
 
 /// Lists the workflows that can be started
 ///
-/// With their state: ok, degraded (it loads, with errors), or broken.
+/// With their state: ok, degraded (it loads, with errors), or broken. `show` says what is wrong and where.
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// List the sessions of the workspace instead
@@ -34,8 +35,16 @@ impl List {
         for error in &listing.load_errors {
             printer::warn(&format!("{}:{}:{}: [{}] {}", error.file, error.line, error.column, error.code, error.error));
         }
+        let broken = listing.workflows.iter().filter(|workflow| workflow.status != Status::Ok);
+        let missing = listing.load_errors.iter().filter_map(|error| error.file.split('/').next());
+        let ids: Vec<&str> = broken.map(|workflow| workflow.id.as_str()).chain(missing).collect();
         let text = if self.json { as_json(&listing) } else { as_table(&listing.workflows) };
         printer::print(&text)?;
+        if !self.json {
+            for id in ids {
+                printer::say(&format!("`workflow-server show {id}` says what is wrong and what to do"));
+            }
+        }
         Ok(())
     }
 }
@@ -74,7 +83,7 @@ fn as_table(workflows: &[ListedWorkflow]) -> String {
             };
             let state = match workflow.status {
                 Status::Ok => "ok".to_owned(),
-                other => format!("{other}, {} errors", workflow.errors),
+                other => format!("{other}, {}", counted(workflow.errors, "error")),
             };
             vec![
                 (STRONG, workflow.id.clone()),

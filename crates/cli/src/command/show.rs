@@ -1,7 +1,7 @@
 //! `show`: a workflow or one of its activities.
 
 use clap::Args;
-use workflow_corpus::{Activity, Step, StepKind, TERMINAL, Workflow};
+use workflow_corpus::{Activity, Step, StepKind, TERMINAL, Workflow, WorkflowError};
 use workflow_mcp::definition;
 
 use crate::config::Config;
@@ -39,9 +39,18 @@ impl Show {
             Some((id, activity)) => (id, Some(activity)),
             None => (self.what.as_str(), None),
         };
-        let workflow = corpus.workflow(id).map_err(|error| Failure::failed(error.to_string()))?;
+        let workflow = match corpus.workflow(id) {
+            Ok(workflow) => workflow,
+            Err(WorkflowError::Invalid { issues, .. }) => {
+                for diagnostic in &issues {
+                    printer::diagnose(diagnostic);
+                }
+                return Err(Failure::failed(format!("{id} does not load")));
+            }
+            Err(error) => return Err(Failure::failed(error.to_string())),
+        };
         for diagnostic in &workflow.diagnostics {
-            printer::warn(&diagnostic.to_string());
+            printer::diagnose(diagnostic);
         }
         match activity {
             None if self.yaml => printer::print(&workflow_yaml::to_string(&definition::workflow(&workflow)))?,
@@ -57,8 +66,8 @@ fn body(workflow: &Workflow, id: &str) -> Result<String, Failure> {
         return Ok(activity.body.clone());
     }
     if let Some(error) = workflow.load_error(id) {
-        let place = format!("{}:{}:{}", error.file, error.line, error.column);
-        return Err(Failure::failed(format!("{place}: error[{}]: {}", error.code, error.error)));
+        // What is wrong with the file has been said.
+        return Err(Failure::failed(format!("{id} does not load: {}", error.file)));
     }
     let ids: Vec<&str> = workflow.activities.iter().map(|activity| activity.id.as_str()).collect();
     Err(Failure::failed(format!("{} has no activity {id}; it has {}", workflow.key.id, ids.join(", "))))

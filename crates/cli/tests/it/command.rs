@@ -70,6 +70,33 @@ fn a_broken_definition_is_named_and_takes_nothing_down() {
     assert!(out(&shown).contains("plan  Plan") && out(&shown).contains("does not load"), "{}", out(&shown));
     let listed: Value = serde_json::from_slice(&sandbox.run(&["list", "--json"]).stdout).unwrap();
     assert_eq!(listed[1]["status"], "degraded", "{listed}");
+    let table = sandbox.run(&["list"]);
+    assert!(out(&table).contains("degraded, 1 error "), "{}", out(&table));
+    assert!(err(&table).contains("`workflow-server show mini`"), "{}", err(&table));
+}
+
+#[test]
+fn a_mistake_in_a_definition_is_shown_with_what_to_do() {
+    let sandbox = sandbox();
+    let (activity, manifest) =
+        (sandbox.workflows().join("mini/activities/01-plan.yaml"), sandbox.workflows().join("mini/workflow.yaml"));
+    let replace = |file: &std::path::Path, from: &str, to: &str| {
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(text.contains(from), "{text}");
+        std::fs::write(file, text.replace(from, to)).unwrap();
+    };
+    replace(&activity, "transitions:", "transition:");
+    let shown = sandbox.run(&["show", "mini"]);
+    assert!(err(&shown).contains("unknown key `transition` ["), "{}", err(&shown));
+    assert!(err(&shown).contains("\n  did you mean `transitions`?"), "{}", err(&shown));
+    let shown = sandbox.run(&["show", "mini/plan"]);
+    assert_eq!(err(&shown).matches("unknown key").count(), 1, "{}", err(&shown));
+    replace(&manifest, "title:", "title: a:");
+    let shown = sandbox.run(&["show", "mini"]);
+    assert_eq!(shown.status.code(), Some(1));
+    assert!(err(&shown).contains("mini/workflow.yaml:"), "{}", err(&shown));
+    assert!(err(&shown).contains("\n  put a value that contains `: ` in quotes"), "{}", err(&shown));
+    assert!(err(&sandbox.run(&["list"])).contains("`workflow-server show mini`"));
 }
 
 #[test]
