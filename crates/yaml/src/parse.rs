@@ -221,6 +221,11 @@ fn report(text: &str, error: &ScanError, limits: &Limits, builder: &mut Builder)
             );
         }
         ErrorKind::UnclosedQuotedScalar => help = Some("close the quote"),
+        ErrorKind::InvalidTrailingSingleQuotedScalar | ErrorKind::InvalidTrailingDoubleQuotedScalar => {
+            help = Some(
+                "the quoted text ends here; look for a quote that is not closed, maybe lines above, or one too many",
+            );
+        }
         ErrorKind::UnclosedFlowCollection { .. } => help = Some("close the bracket"),
         ErrorKind::RecursionLimitExceeded => {
             message = format!("lists and maps nest deeper than {} levels", limits.safe_depth());
