@@ -224,10 +224,17 @@ pub(crate) fn definition_refusal(error: &WorkflowError) -> Refusal {
             if let Some(more) = errors().count().checked_sub(PLACES).filter(|more| *more > 0) {
                 places.push(format!("{more} more"));
             }
+            let stand = if places.len() == 1 { "It stands" } else { "In this order they stand" };
             let places = places.join(", ");
+            let mut helps: Vec<&str> = errors().take(PLACES).filter_map(|issue| issue.help.as_deref()).collect();
+            helps.dedup();
+            let help = if let [help] = helps[..] {
+                format!(" Advice: {}.", help.trim_end_matches('.'))
+            } else {
+                String::new()
+            };
             let issues: Vec<String> = issues.iter().map(ToString::to_string).collect();
-            let message =
-                format!("{error}. In this order they stand at {places}. Its author has to repair the definition.");
+            let message = format!("{error}. {stand} at {places}.{help} Its author has to repair the definition.");
             Refusal::new("WORKFLOW_INVALID", message).with("workflow_id", id.as_str()).with("issues", issues)
         }
     }

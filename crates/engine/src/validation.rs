@@ -67,11 +67,12 @@ pub(crate) fn transition(activity: &Activity, requested: &str) -> Option<Warning
             activity.id
         )
     } else {
-        format!(
-            "`{requested}` is no direct transition from `{}`; it leads to {} (and `{TERMINAL}` ends the workflow)",
-            activity.id,
-            list(&targets)
-        )
+        let end = if targets.iter().any(|target| target == TERMINAL) {
+            String::new()
+        } else {
+            format!(" (and `{TERMINAL}` ends the workflow)")
+        };
+        format!("`{requested}` is no direct transition from `{}`; it leads to {}{end}", activity.id, list(&targets))
     };
     Some(warning("W_TRANSITION", message))
 }

@@ -245,6 +245,10 @@ fn trap_03_14_16_instances_are_answers_of_their_own_and_one_definition() {
     assert_eq!((run.stop("pick#1").as_str(), run.stop("pick#2").as_str()), ("left", "right"));
     run.ask("pick", "left");
     assert_eq!(run.stop("pick"), "left", "yielded twice, it is one answer");
+    for (id, warned) in [("pick", true), ("pick#1", false)] {
+        let replayed = run.ws.call("yield_checkpoint", run.addressed(json!({"checkpoint_id": id})));
+        assert_eq!(format!("{replayed:?}").contains("another round of the loop"), warned, "{replayed:?}");
+    }
     let two = json!([{"id": "x", "label": "X"}, {"id": "y", "label": "Y"}]);
     let refusal =
         run.refused("yield_checkpoint", json!({"checkpoint_id": "confirm#later", "message": "?", "options": two}));

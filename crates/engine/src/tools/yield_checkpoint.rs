@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use workflow_corpus::{Activity, Replay};
+use workflow_corpus::{Activity, Replay, Step};
 
 use crate::{
     Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Timestamp, Tool,
@@ -163,7 +163,14 @@ fn yield_or_replay(
     let session = call.session()?;
     let members = match checkpoint::recorded(session, activity, id, replay) {
         Some(recorded) => {
-            let members = replayed(session, id, recorded, replay);
+            let mut members = replayed(session, id, recorded, replay);
+            if let Some(Value::String(message)) = members.get_mut("message").filter(|_| is_unnamed_round(activity, id))
+            {
+                *message = format!(
+                    "{message} If this is another round of the loop, the user has to be asked again: yield `{id}#…` with \
+                     what is special about the round."
+                );
+            }
             let option = recorded.response.option_id.clone();
             let event = Event::new("checkpoint_replayed")
                 .with_activity(&activity.id)
@@ -177,6 +184,13 @@ fn yield_or_replay(
     };
     call.advance();
     Ok(Reply::json(&call.session()?.session_index, members))
+}
+
+/// Is this a checkpoint of a loop body, yielded without saying for which round?
+fn is_unnamed_round(activity: &Activity, id: &str) -> bool {
+    let declared = activity.checkpoint(id).map(|(step, _)| step);
+    let is_it = |step: &Step| declared.is_some_and(|declared| std::ptr::eq(declared, step));
+    !id.contains('#') && activity.flat_steps().iter().any(|flat| !flat.top_level && is_it(flat.step))
 }
 
 fn replayed(session: &Session, id: &str, recorded: Recorded<'_>, replay: Replay) -> Map<String, Value> {
