@@ -98,7 +98,11 @@ fn sentence(source: &Source<'_>, event: &Event) -> String {
         "workflow_started" => "Session started".to_owned(),
         "variables_seeded" => {
             let count = event.data("variables").and_then(Value::as_object).map_or(0, Map::len);
-            format!("{} set to their defaults", counted(count, "variable"))
+            format!(
+                "{} set to {}",
+                counted(count, "variable"),
+                if count == 1 { "its default" } else { "their defaults" }
+            )
         }
         "activity_entered" if activity == workflow_corpus::TERMINAL => "Reached the end".to_owned(),
         "activity_entered" if event.data_text("visit") == Some("same") => format!("Went on with {activity}"),

@@ -21,7 +21,7 @@ use crate::report::{self, Redaction};
 #[command(after_help = "Examples:
   workflow-server session export my-tour                         writes my-tour-ABC234.html
   workflow-server session export ABC234 --output tour.html
-  workflow-server session export ABC234 --format json --output - | jq .activities")]
+  workflow-server session export ABC234 --json --output - | jq .activities")]
 pub(crate) struct Export {
     /// Slug or index of the session, as `session list` shows them, or the path of its folder
     #[arg(value_name = "SLUG|INDEX")]
@@ -29,6 +29,9 @@ pub(crate) struct Export {
     /// Form of the report [default: by the ending of --output, else html]
     #[arg(long, value_name = "FORM")]
     format: Option<Form>,
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// File to write, replaced if it is there; - for stdout [default: SLUG-INDEX.html here]
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
@@ -95,6 +98,7 @@ impl Export {
     fn form(&self) -> Form {
         let is_json = |path: &PathBuf| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
         match self.format {
+            _ if self.json => Form::Json,
             Some(form) => form,
             None if self.output.as_ref().is_some_and(is_json) => Form::Json,
             None => Form::Html,

@@ -272,7 +272,8 @@ fn costs(report: &Report) -> String {
     }
     let sent = &report.delivered.total;
     if sent.calls > 0 {
-        let text = format!("{} characters in {} deliveries", grouped(sent.chars), sent.calls);
+        let noun = if sent.calls == 1 { "delivery" } else { "deliveries" };
+        let text = format!("{} characters in {} {noun}", grouped(sent.chars), sent.calls);
         rows.push(vec![(DIM, "  sent".to_owned()), (Style::new(), text)]);
     }
     if report.trace.calls > 0 {
