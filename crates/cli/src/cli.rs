@@ -9,20 +9,22 @@ use crate::command;
 /// What `--help` says below the options.
 const EXAMPLES: &str = "\
 Examples:
-  workflow-server demo                            see in half a minute what this is about
-  workflow-server                                 serve the git work tree that you are in, over stdio
+  workflow-server demo                  see in half a minute what this is about
+  workflow-server list                  which workflows there are
+  workflow-server show quick-tour       what one consists of
+  workflow-server call discover         one tool call, as an agent makes it
+  workflow-server session list          which sessions this workspace has
+  workflow-server session show my-tour  where one stands
+  workflow-server session export my-tour
+  workflow-server                       serve the git work tree that you are in
   workflow-server --workspace . --workflow-dir ~/workflows
-  workflow-server list                            which workflows there are
-  workflow-server show quick-tour                 what one consists of
-  workflow-server call discover                   one tool call, as an agent makes it
-  workflow-server session list                    which sessions this workspace has
-  workflow-server session show my-tour            where one stands; `session export` writes it as a page
 
-Connect a client: register the command `workflow-server serve --workspace DIR` as a stdio server. The agent then calls
-`discover` and is told the rest.
+Connect a client: register the command `workflow-server serve --workspace DIR` \
+as a stdio server. The agent then calls `discover` and is told the rest.
 
-A flag goes over its environment variable, that over workflow-server.toml; some settings have no flag. `workflow-server
-config show` prints all of them with where each value came from.
+A flag goes over its environment variable, that over workflow-server.toml; some \
+settings have no flag. `workflow-server config show` prints all of them with \
+where each value came from.
 
 Exit codes: 0 done, 1 failed or refused, 2 the command line or a setting cannot be understood.";
 
