@@ -37,7 +37,15 @@ impl From<std::io::Error> for Failure {
 
 impl From<workflow_engine::Refusal> for Failure {
     fn from(refusal: workflow_engine::Refusal) -> Self {
-        Self::Failed(refusal.text())
+        let mut text = refusal.text();
+        // Whoever types commands lists sessions; the advice in a refusal is for agents.
+        if refusal.code == "SESSION_NOT_FOUND" {
+            if let Some(at) = text.find(" Call start_session") {
+                text.truncate(at);
+            }
+            text.push_str(" `workflow-server session list` shows what there is.");
+        }
+        Self::Failed(text)
     }
 }
 

@@ -134,13 +134,7 @@ pub(crate) fn collect(
     now: Timestamp,
     redaction: &Redaction,
 ) -> Result<Report, Refusal> {
-    let workset = find(server, addressed).map_err(|refusal| match refusal.code {
-        "SESSION_NOT_FOUND" => Refusal::new(
-            refusal.code,
-            format!("there is no session '{addressed}' here; `workflow-server session list` shows what there is"),
-        ),
-        _ => refusal,
-    })?;
+    let workset = find(server, addressed)?;
     let vanished = || Refusal::new("SESSION_NOT_FOUND", format!("the folder of '{addressed}' holds no session"));
     let (family, session) = workset.families.first().zip(workset.session()).ok_or_else(vanished)?;
     let definition = server.corpus().workflow(&session.workflow_id);

@@ -300,5 +300,9 @@ fn a_gate_without_its_checkpoint_is_released() {
     let resumed = client.call("resume_checkpoint", resume).json();
     assert_eq!(resumed.get("resolved_option"), None, "{resumed}");
     assert_eq!(client.call("yield_checkpoint", at("checkpoint_id", "agree")).json()["status"], "yielded");
-    assert!(err(&sandbox.run(&["session", "release", "AAAAAA"])).contains("SESSION_NOT_FOUND"));
+    for command in ["release", "show", "verify", "adopt"] {
+        let told = err(&sandbox.run(&["session", command, "AAAAAA"]));
+        assert!(told.contains("SESSION_NOT_FOUND") && told.contains("session list"), "{told}");
+        assert!(!told.contains("start_session"), "{told}");
+    }
 }
