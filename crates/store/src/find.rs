@@ -125,8 +125,8 @@ impl FileStore {
     ///
     /// # Errors
     /// `SLUG_COLLISION`, `SESSION_COLLISION`, `PATH_ESCAPE`.
-    pub(crate) fn named(&self, view: &View, name: &str) -> Result<Named, Refusal> {
-        let planned = self.named_in_planning(view, name, &self.walk_for(view, name))?;
+    pub(crate) fn named(&self, view: &View, name: &str, walk: &Walk) -> Result<Named, Refusal> {
+        let planned = self.named_in_planning(view, name, walk)?;
         let transient = match view.roots.transient_place(&self.disk, name) {
             Ok(place) if self.disk.is_there(&place.file(STATE)) => Some(place),
             Ok(_) | Err(_) => None,

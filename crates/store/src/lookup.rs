@@ -41,6 +41,9 @@ pub(crate) struct Walk {
     pub(crate) visits: Vec<Visit>,
     /// `path: why`.
     pub(crate) unreadable: Vec<String>,
+    /// A directory that should be readable is not, so that what is missing here may yet exist. Those below the root that
+    /// this user may not list are none of its business.
+    pub(crate) incomplete: bool,
 }
 
 /// Walks a tree: six levels, no link that leaves it, no directory twice, no hidden one but those named `odd`.
@@ -55,7 +58,9 @@ pub(crate) fn walk(disk: &Disk, root: &Path, odd: Option<&str>) -> Walk {
         let entries = match disk.list(&path) {
             Ok(entries) => entries,
             Err(error) => {
-                if depth > 0 || !crate::fs::is_missing(&error) {
+                let gone = crate::fs::is_missing(&error);
+                walk.incomplete |= !gone && !(depth > 0 && crate::fs::is_forbidden(&error));
+                if depth > 0 || !gone {
                     walk.unreadable.push(format!("{}: {error}", path.display()));
                 }
                 continue;

@@ -111,7 +111,7 @@ impl FileStore {
     ) -> Result<Plan, Refusal> {
         slug::check(name)?;
         let walk = self.walk_for(view, name);
-        let named = if minted { Named::Nothing } else { self.named(view, name)? };
+        let named = if minted { Named::Nothing } else { self.named(view, name, &walk)? };
         let asked = parent.map(|parent| {
             let place = self.named_parent(view, parent)?;
             if place.path.file_name().is_some_and(|own| own == name) {
@@ -139,6 +139,7 @@ impl FileStore {
                 let what = format!("the minted slug '{name}'");
                 Err(refusals::not_found(&what, &view.roots.searched(), &walk.unreadable).with("slug", name))
             }
+            Named::Nothing if walk.incomplete => Err(refusals::may_exist(name, &walk.unreadable)),
             Named::Nothing => {
                 let second = asked.transpose()?.map(|place| (place, Role::Parent { asked: true }));
                 let (first, created) = self.make_folder(view, name, transient, &walk)?;
@@ -150,7 +151,7 @@ impl FileStore {
 
     fn named_parent(&self, view: &View, name: &str) -> Result<Place, Refusal> {
         slug::check(name)?;
-        match self.named(view, name)? {
+        match self.named(view, name, &self.walk_for(view, name))? {
             Named::Session(located) => Ok(self.settle(view, located)),
             Named::Legacy(place) => Err(refusals::migration_required(&place.text)),
             Named::SealAlone(_) | Named::Nothing => Err(refusals::parent_not_found(name, &view.roots.searched())),
@@ -165,6 +166,7 @@ impl FileStore {
                 Named::Session(located) => (located.place, false),
                 Named::Legacy(place) => return Err(refusals::migration_required(&place.text)),
                 Named::SealAlone(place) => return Err(refusals::seal_left_alone(&place)),
+                Named::Nothing if walk.incomplete => return Err(refusals::may_exist(name, &walk.unreadable)),
                 Named::Nothing => self.make_folder(view, name, false, &walk)?,
             }
         } else {

@@ -43,6 +43,22 @@ pub(crate) fn not_found(what: &str, roots: &[String], unreadable: &[String]) -> 
     .with("unreadable", unreadable.to_vec())
 }
 
+/// No session is made while one of that name may be where nothing can be seen.
+pub(crate) fn may_exist(slug: &str, unreadable: &[String]) -> Refusal {
+    Refusal::new(
+        "SESSION_NOT_FOUND",
+        format!(
+            "No session was found under planning slug '{slug}', but not everything could be looked into: {}. None was made, \
+             since a second session of that name could not be told from the first. Call again; if it stays so, let the \
+             operator look at the disk.",
+            unreadable.join("; ")
+        ),
+    )
+    .with("slug", slug)
+    .with("unreadable", unreadable.to_vec())
+    .retryable()
+}
+
 pub(crate) fn seal_left_alone(place: &Place) -> Refusal {
     Refusal::new(
         "SESSION_NOT_FOUND",

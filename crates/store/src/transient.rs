@@ -66,7 +66,7 @@ impl FileStore {
 
     pub(crate) fn read_slug(&self, view: &View, name: &str) -> Result<Workset, Refusal> {
         slug::check(name)?;
-        match self.named(view, name)? {
+        match self.named(view, name, &self.walk_for(view, name))? {
             Named::Session(located) => match self.open_unlocked(view, &located.place, true)? {
                 Some(opened) => {
                     let warnings = view.opening_warnings(&opened);

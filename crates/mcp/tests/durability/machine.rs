@@ -373,6 +373,24 @@ impl Machine {
         inner.fault = Some((at, fault));
     }
 
+    /// Moves a directory below another one, as a person does; both are on the medium then.
+    pub(crate) fn move_below(&self, directory: &Path, above: &Path) {
+        let mut inner = self.lock();
+        inner.image.make_durable_directory(above);
+        let (from, id) = (inner.parent(directory).unwrap(), inner.image.lookup(directory).unwrap());
+        let to = inner.image.lookup(above).unwrap();
+        let name = directory.file_name().unwrap();
+        inner.sync(id);
+        inner.sync(from);
+        for (at, there) in [(from, false), (to, true)] {
+            if let Content::Directory { cached, durable, .. } = &mut inner.image.nodes[at].content {
+                for names in [cached, durable] {
+                    let _known = if there { names.insert(name.to_owned(), id) } else { names.remove(name) };
+                }
+            }
+        }
+    }
+
     pub(crate) fn image(&self) -> Image {
         self.lock().image.clone()
     }

@@ -1,12 +1,11 @@
 //! The promise: what a disk may hold after a failure, and that work goes on from there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::machine::{Defect, Image, Machine};
-use crate::scenario::{Call, Content, PLANNING, Process, STATE, content, parsed};
+use crate::scenario::{Call, Content, Process, content, parsed};
 
 /// Codes that no failure may leave behind.
 const BROKEN: &[&str] = &[
@@ -168,12 +167,8 @@ fn come_together(content: &Content) -> Result<(), String> {
 
 fn nothing_left_over(process: &Process, content: &Content) -> Result<(), String> {
     let image = process.machine.image();
-    for folder in content.sessions.keys() {
-        let path = match folder.strip_prefix("transient/") {
-            Some(slug) => PathBuf::from(STATE).join("transient").join(slug),
-            None => Path::new(PLANNING).join(folder),
-        };
-        if let Some(name) = image.list(&path).iter().find(|name| name.contains(".tmp.") || name.ends_with(".pending")) {
+    for (folder, path) in &content.places {
+        if let Some(name) = image.list(path).iter().find(|name| name.contains(".tmp.") || name.ends_with(".pending")) {
             return Err(format!("{folder}: {name} is left over"));
         }
     }

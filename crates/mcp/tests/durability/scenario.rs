@@ -1,6 +1,9 @@
 //! What tools do to a disk: one scenario for each way in which a mutating tool writes.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value, json};
 use workflow_corpus::{Library, Root};
@@ -138,6 +141,16 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         prepare: |process| {
             planning(process);
             call("start_session", json!({"planning_slug": "alpha"}))
+        },
+    },
+    Scenario {
+        name: "start_session: resumed below another folder",
+        prepare: |process| {
+            planning(process);
+            let above = Path::new(PLANNING).join("2026");
+            process.machine.move_below(&Path::new(PLANNING).join("alpha"), &above);
+            process.server.store().adopt("2026/alpha").unwrap();
+            call("start_session", json!({"planning_slug": "alpha", "user_request": "Do it"}))
         },
     },
     Scenario {
@@ -320,6 +333,8 @@ pub(crate) struct Content {
     pub(crate) sessions: std::collections::BTreeMap<String, String>,
     /// State and seal.
     pub(crate) backups: Vec<(String, String)>,
+    /// Where the sessions lie.
+    pub(crate) places: std::collections::BTreeMap<String, PathBuf>,
     /// The seals of the sessions.
     pub(crate) seals: std::collections::BTreeMap<String, String>,
 }
@@ -338,6 +353,9 @@ pub(crate) fn content(process: &Process) -> Result<Content, String> {
         let state = text("session.json").ok_or("a listed session has no state")?;
         let name = if listing.transient { format!("transient/{}", listing.slug) } else { listing.slug };
         content.seals.extend(text(".session-token").map(|seal| (name.clone(), seal)));
+        if content.places.insert(name.clone(), folder.clone()).is_some() {
+            return Err(format!("two folders are named {name}"));
+        }
         content.sessions.insert(name, state);
         for file in image.list(&folder) {
             if let Some(number) = file.strip_prefix("session.").and_then(|rest| rest.strip_suffix(".bak.json")) {
