@@ -41,9 +41,17 @@ pub(crate) struct Walk {
     pub(crate) visits: Vec<Visit>,
     /// `path: why`.
     pub(crate) unreadable: Vec<String>,
-    /// A directory that should be readable is not, so that what is missing here may yet exist. Those below the root that
-    /// this user may not list are none of its business.
-    pub(crate) incomplete: bool,
+    /// A directory that should be readable is not, so that what is missing here may yet exist.
+    incomplete: bool,
+    /// Names of those below the root that this user may not list; what lies in them is none of its business.
+    closed: Vec<String>,
+}
+
+impl Walk {
+    /// Whether a folder of this name may be there although it was not met.
+    pub(crate) fn may_hide(&self, name: &str) -> bool {
+        self.incomplete || self.closed.iter().any(|closed| closed == name)
+    }
 }
 
 /// Walks a tree: six levels, no link that leaves it, no directory twice, no hidden one but those named `odd`.
@@ -59,7 +67,10 @@ pub(crate) fn walk(disk: &Disk, root: &Path, odd: Option<&str>) -> Walk {
             Ok(entries) => entries,
             Err(error) => {
                 let gone = crate::fs::is_missing(&error);
-                walk.incomplete |= !gone && !(depth > 0 && crate::fs::is_forbidden(&error));
+                match &name {
+                    Some(name) if crate::fs::is_forbidden(&error) => walk.closed.push(name.clone()),
+                    _ => walk.incomplete |= !gone,
+                }
                 if depth > 0 || !gone {
                     walk.unreadable.push(format!("{}: {error}", path.display()));
                 }

@@ -139,7 +139,7 @@ impl FileStore {
                 let what = format!("the minted slug '{name}'");
                 Err(refusals::not_found(&what, &view.roots.searched(), &walk.unreadable).with("slug", name))
             }
-            Named::Nothing if walk.incomplete => Err(refusals::may_exist(name, &walk.unreadable)),
+            Named::Nothing if walk.may_hide(name) => Err(refusals::may_exist(name, &walk.unreadable)),
             Named::Nothing => {
                 let second = asked.transpose()?.map(|place| (place, Role::Parent { asked: true }));
                 let (first, created) = self.make_folder(view, name, transient, &walk)?;
@@ -166,7 +166,7 @@ impl FileStore {
                 Named::Session(located) => (located.place, false),
                 Named::Legacy(place) => return Err(refusals::migration_required(&place.text)),
                 Named::SealAlone(place) => return Err(refusals::seal_left_alone(&place)),
-                Named::Nothing if walk.incomplete => return Err(refusals::may_exist(name, &walk.unreadable)),
+                Named::Nothing if walk.may_hide(name) => return Err(refusals::may_exist(name, &walk.unreadable)),
                 Named::Nothing => self.make_folder(view, name, false, &walk)?,
             }
         } else {
