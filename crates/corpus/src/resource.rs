@@ -1,6 +1,6 @@
 //! Resources: reading, addressing, sections (spec 01 §9; spec 02 §12).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -191,9 +191,10 @@ impl ResourceText {
     /// Anchors of all headings, in order, without repetition.
     pub(crate) fn anchors(&self) -> Vec<String> {
         let mut anchors: Vec<String> = Vec::new();
+        let mut known: HashSet<&str> = HashSet::new();
         for heading in &self.headings {
-            let anchor = if anchors.contains(&heading.plain) { &heading.github } else { &heading.plain };
-            if !anchor.is_empty() && !anchors.contains(anchor) {
+            let anchor = if known.contains(heading.plain.as_str()) { &heading.github } else { &heading.plain };
+            if !anchor.is_empty() && known.insert(anchor) {
                 anchors.push(anchor.clone());
             }
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use workflow_engine::{Refusal, Warning, slug};
 
 use crate::{
-    FileStore,
+    FileStore, containment,
     fs::Disk,
     layout::{Place, SEAL, STATE},
     lookup::{Visit, Walk, walk},
@@ -85,6 +85,8 @@ impl FileStore {
     /// for again: it may have been promoted.
     fn remembered(&self, view: &View, index: &str) -> Option<Place> {
         let place = view.roots.place(self.memory.folder_of(index)?).ok().filter(|place| !place.transient)?;
+        // A link may have come into its path since.
+        self.disk.canonicalize(&place.path).ok().filter(|canonical| *canonical == place.path)?;
         let summary = self.memory.summary(&self.disk, &place.path).ok()?;
         let in_place = summary.claimed_folder.as_ref().is_none_or(|claimed| *claimed == place.sealed);
         (in_place && summary.holds(index)).then_some(place)
@@ -165,6 +167,8 @@ impl FileStore {
     fn promoted_to(&self, view: &View, name: &str) -> Option<Place> {
         let note = self.disk.read(&moved_note(view, name)?).ok()?;
         let path = PathBuf::from(std::str::from_utf8(&note).ok()?.trim());
+        // The note is a file like any other: where it leads is looked at, not believed.
+        let path = containment::within(&self.disk, &view.roots.planning, &path).ok()?;
         let place = view.roots.place(path).ok().filter(|place| !place.transient)?;
         self.disk.is_there(&place.file(STATE)).then_some(place)
     }

@@ -181,7 +181,10 @@ fn check_envelope(text: &str, keys: &KeyRing, found: Found<'_>) -> Result<Fit, M
     } else if keys.previous.iter().any(fits) {
         true
     } else {
-        let sealed = payload(signed).map_or_else(|| "unknown".to_owned(), |envelope| envelope.key);
+        // Nobody vouches for what this envelope says: it is quoted only if it looks like a key id.
+        let is_id = |id: &String| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let sealed = payload(signed).map(|envelope| envelope.key).filter(is_id);
+        let sealed = sealed.unwrap_or_else(|| "unknown".to_owned());
         let problem = "it was made with another key, or changed since.";
         return wrong(Reason::Key, problem, &format!("key id {sealed}"), &format!("key id {}", keys.current.id()));
     };
@@ -225,7 +228,9 @@ fn check_bare(text: &str, keys: &KeyRing, found: Found<'_>, enveloped: &dyn Fn(&
         let problem = "either session.json was changed after it was sealed, or it was sealed with another key.";
         // The seal that would fit is never told: whoever may write the two files could put it there.
         let found = format!("sha256 {}, for which key {} makes another", sha256(found.bytes), keys.current.id());
-        return wrong(Reason::Content, problem, text, found);
+        // Nor is the text of a seal that fits nothing: under its name may lie, or be linked, somebody's secret.
+        let sealed = format!("a bare seal, sha256 {}", sha256(text.as_bytes()));
+        return wrong(Reason::Content, problem, &sealed, found);
     };
     if enveloped(found.session_index) {
         let problem =

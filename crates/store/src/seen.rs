@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use workflow_engine::state::is_session_index;
 
-use crate::fs::Disk;
+use crate::fs::{Disk, Kind};
 
 /// What was last seen of a session: its newest commit, so that a restored pair warns until it is written again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,10 @@ impl SeenTable {
 
     pub(crate) fn put(&self, index: &str, seen: &Seen) {
         let (Some(file), Ok(text)) = (self.file(index), serde_json::to_vec(seen)) else { return };
-        // A table that cannot be written only loses the warning about older pairs.
-        let _ignored = self.disk.create_dirs(&self.dir).and_then(|_| self.disk.replace(&file, &text, false));
+        // A table that cannot be written only loses the warning about older pairs; one behind a link lies elsewhere.
+        let made = self.disk.create_dirs(&self.dir).and_then(|_| self.disk.stat_link(&self.dir));
+        if made.is_ok_and(|stat| stat.kind == Kind::Directory) {
+            let _ignored = self.disk.replace(&file, &text, false);
+        }
     }
 }

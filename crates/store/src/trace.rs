@@ -16,10 +16,12 @@ use std::{
 use serde_json::{Value, json};
 use workflow_engine::{TraceSlice, state::is_session_index};
 
-use crate::fs::{Disk, Open, OpenFile, Sharing, stat_open, try_lock, write_all};
+use crate::fs::{Disk, Kind, Open, OpenFile, Sharing, stat_open, try_lock, write_all};
 
 const LOCK: &str = ".lock";
 const DROPPED: &[u8] = b"{\"dropped\":";
+/// Most events that a trace can have lost.
+const MOST_DROPPED: u64 = 1 << 53;
 /// Traces are worth no longer wait.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Sessions whose file positions are remembered.
@@ -51,6 +53,7 @@ impl Traces {
         let path = file(state, index).ok_or(io::ErrorKind::InvalidInput)?;
         let dir = state.join("trace");
         disk.create_dirs(&dir)?;
+        refuse_links(disk, &dir, &path)?;
         let lock = hold(disk, &dir, Sharing::Shared)?;
         let mut file = disk.open(&path, Open::Append)?;
         let stat = stat_open(file.as_ref())?;
@@ -130,7 +133,8 @@ impl Traces {
 /// All events kept for a session.
 pub(crate) fn read(disk: &Disk, state: &Path, index: &str) -> TraceSlice {
     let Some(path) = file(state, index) else { return TraceSlice::default() };
-    disk.read(&path).map(|bytes| parse(&bytes)).unwrap_or_default()
+    let plain = refuse_links(disk, &state.join("trace"), &path);
+    plain.and_then(|()| disk.read(&path)).map(|bytes| parse(&bytes)).unwrap_or_default()
 }
 
 struct Known {
@@ -140,6 +144,16 @@ struct Known {
 
 fn file(state: &Path, index: &str) -> Option<PathBuf> {
     is_session_index(index).then(|| state.join("trace").join(format!("{index}.jsonl")))
+}
+
+/// A link in the place of the directory, its lock or the file would lead reading and writing elsewhere.
+fn refuse_links(disk: &Disk, dir: &Path, file: &Path) -> io::Result<()> {
+    for path in [dir, &dir.join(LOCK), file] {
+        if disk.stat_link(path).is_ok_and(|stat| stat.kind == Kind::Symlink) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is a link", path.display())));
+        }
+    }
+    Ok(())
 }
 
 fn hold(disk: &Disk, dir: &Path, sharing: Sharing) -> io::Result<Box<dyn OpenFile>> {
@@ -162,7 +176,8 @@ fn split(bytes: &[u8]) -> (u64, &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
     let (header, events) = bytes.split_at(end);
     let dropped = serde_json::from_slice::<Value>(header).ok().and_then(|header| header.get("dropped")?.as_u64());
-    (dropped.unwrap_or_default(), events)
+    // No server counts that far: events after it would have no numbers.
+    (dropped.filter(|dropped| *dropped <= MOST_DROPPED).unwrap_or_default(), events)
 }
 
 fn lines(events: &[u8]) -> impl Iterator<Item = &[u8]> {
