@@ -348,3 +348,39 @@ fn a_technique_that_climbs() {
         field.refused("get_technique", &leak, "TECHNIQUE_NOT_FOUND");
     }
 }
+
+/// A transient session is promoted into a folder outside, by a slug that climbs or through a link.
+#[test]
+fn a_promotion_that_leads_out() {
+    let field = Field::new();
+    field.start("first");
+    let minted = field.ok("start_session", &json!({}));
+    symlink(field.out(), field.folder("away")).unwrap();
+    let promote =
+        |slug: &str| json!({"session_index": minted["session_index"], "workflow_id": "walk", "planning_slug": slug});
+    field.refused("dispatch_child", &promote("../../../../out/x"), "INVALID_SLUG");
+    field.refused("dispatch_child", &promote("away"), "PATH_ESCAPE");
+}
+
+/// The folder of a transient session is moved out and a link left in its place.
+#[test]
+fn a_transient_folder_swapped_for_a_link_between_calls() {
+    let field = Field::new();
+    let minted = field.ok("start_session", &json!({}));
+    let folder = field.base.join("state/transient").join(minted["planning_slug"].as_str().unwrap());
+    fs::rename(&folder, field.out().join("moved")).unwrap();
+    symlink(field.out().join("moved"), folder).unwrap();
+    let index = minted["session_index"].as_str().unwrap();
+    field.refused("next_activity", &go(index, "look"), "SESSION_NOT_FOUND");
+}
+
+/// The pending seal is a link, so that the next commit writes its seal outside.
+#[test]
+fn a_pending_seal_that_is_a_link() {
+    let field = Field::new();
+    let index = field.running("a");
+    symlink(field.out().join("secret.md"), field.folder("a").join(".session-token.pending")).unwrap();
+    field.harmless("next_activity", &go(&index, "ship"));
+    symlink(field.out().join("new"), field.folder("a").join(".session-token.pending")).unwrap();
+    field.refused("next_activity", &go(&index, "tidy"), "SESSION_CORRUPT");
+}
