@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -15,6 +15,10 @@ use crate::source::{FileProblem, MAX_FILE_BYTES, Root, SourceFile};
 const YOUNG: Duration = Duration::from_secs(2);
 /// Directories deeper than this below a root are reported, not entered.
 const MAX_DEPTH: usize = 32;
+/// Entries of a root that are looked at; links between directories can make a few of them into very many.
+const MAX_ENTRIES: usize = 50_000;
+/// Bytes of all files of a root that are read.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// What the file system says about a file without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +110,7 @@ fn embedded(files: &[(&'static str, &'static str)], position: usize) -> RootFile
 }
 
 fn directory(path: &Path, position: usize, before: Option<&RootFiles>) -> RootFiles {
-    let mut walk = Walk { position, before, found: RootFiles::default(), top: PathBuf::new() };
+    let mut walk = Walk { position, before, found: RootFiles::default(), top: PathBuf::new(), entries: 0, bytes: 0 };
     match fs::canonicalize(path) {
         Ok(top) if top.is_dir() => {
             walk.top.clone_from(&top);
@@ -128,6 +132,10 @@ struct Walk<'a> {
     found: RootFiles,
     /// The root, canonical.
     top: PathBuf,
+    /// How many entries were looked at.
+    entries: usize,
+    /// How many bytes the files have that were found.
+    bytes: u64,
 }
 
 impl Walk<'_> {
@@ -159,6 +167,16 @@ impl Walk<'_> {
     }
 
     fn entry(&mut self, path: &Path, below: &str, chain: &mut Vec<PathBuf>) {
+        self.entries += 1;
+        if self.entries > MAX_ENTRIES {
+            if self.entries == MAX_ENTRIES + 1 {
+                self.problem(
+                    below,
+                    format!("the root has more than {MAX_ENTRIES} entries; from here on they are ignored"),
+                );
+            }
+            return;
+        }
         let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_symlink());
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
@@ -190,6 +208,10 @@ impl Walk<'_> {
     }
 
     fn file(&mut self, path: &Path, below: &str, metadata: &fs::Metadata) {
+        self.bytes = self.bytes.saturating_add(metadata.len().min(MAX_FILE_BYTES));
+        if self.bytes > MAX_BYTES {
+            return self.unreadable(below, &format!("the files of the root have more than {MAX_BYTES} bytes together"));
+        }
         let fingerprint = Fingerprint::of(metadata);
         let old = self.before.and_then(|before| Some((before.files.get(below)?, before.seen.get(below)?)));
         if let Some((file, seen)) = old
@@ -202,7 +224,7 @@ impl Walk<'_> {
         }
         let id = FileId { root: self.position, path: below.to_owned() };
         let read_at = SystemTime::now();
-        let fresh = match read(path) {
+        let fresh = match read(&self.top, path) {
             Ok(bytes) => SourceFile::from_bytes(id, bytes),
             Err(problem) => SourceFile::without_text(id, problem),
         };
@@ -245,15 +267,96 @@ fn join(below: &str, name: &str) -> String {
 }
 
 /// Reads at most the limit, so that a file that grows while it is read cannot exceed it.
-fn read(path: &Path) -> Result<Vec<u8>, FileProblem> {
-    let unreadable = |error: std::io::Error| FileProblem::Unreadable(error.to_string());
-    let file = fs::File::open(path).map_err(unreadable)?;
-    let len = file.metadata().map_err(unreadable)?.len();
-    if len > MAX_FILE_BYTES {
-        return Err(FileProblem::TooLarge(len));
+fn read(top: &Path, path: &Path) -> Result<Vec<u8>, FileProblem> {
+    let unreadable = |error: io::Error| FileProblem::Unreadable(error.to_string());
+    let file = open(top, path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(FileProblem::Unreadable("it is no regular file".to_owned()));
+    }
+    if metadata.len() > MAX_FILE_BYTES {
+        return Err(FileProblem::TooLarge(metadata.len()));
     }
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     let read = bytes.len() as u64;
     if read > MAX_FILE_BYTES { Err(FileProblem::TooLarge(read)) } else { Ok(bytes) }
+}
+
+/// Opens a file below the root. No link is followed on the way and no pipe waited for: what stands there may have been
+/// replaced since it was looked at.
+#[cfg(unix)]
+fn open(top: &Path, path: &Path) -> io::Result<fs::File> {
+    use rustix::fs::{CWD, Mode, OFlags, openat};
+
+    let below = path.strip_prefix(top).map_err(io::Error::other)?;
+    let mut opened = openat(CWD, top, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut names = below.components().peekable();
+    while let Some(name) = names.next() {
+        let Component::Normal(name) = name else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let kind = if names.peek().is_some() { OFlags::DIRECTORY } else { OFlags::NONBLOCK };
+        opened = openat(&opened, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | kind, Mode::empty())?;
+    }
+    Ok(opened.into())
+}
+
+#[cfg(not(unix))]
+fn open(_top: &Path, path: &Path) -> io::Result<fs::File> {
+    fs::File::open(path)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// What was a file when it was looked at is a link, a pipe or a directory now, or the way to it leads elsewhere.
+    #[test]
+    fn hazard_h01_what_is_swapped_for_a_link_is_not_read() {
+        let place = tempfile::tempdir().unwrap();
+        let base = place.path().canonicalize().unwrap();
+        let top = base.join("root");
+        fs::create_dir_all(top.join("in")).unwrap();
+        fs::create_dir(base.join("out")).unwrap();
+        for (path, text) in [("root/in/a.md", "inside"), ("out/a.md", "secret")] {
+            fs::write(base.join(path), text).unwrap();
+        }
+        symlink(base.join("out/a.md"), top.join("in/link.md")).unwrap();
+        symlink(top.join("in/a.md"), top.join("in/near.md")).unwrap();
+        symlink(base.join("out"), top.join("away")).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            top.join("in/pipe.md"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        assert_eq!(read(&top, &top.join("in/a.md")), Ok(b"inside".to_vec()));
+        for path in ["in/link.md", "in/near.md", "away/a.md", "in/pipe.md", "in", "../out/a.md", "in/gone.md"] {
+            assert!(matches!(read(&top, &top.join(path)), Err(FileProblem::Unreadable(_))), "{path}");
+        }
+    }
+
+    /// Directories that link to each other give every path through them once; a scan has an end all the same.
+    #[test]
+    fn hazard_h13_links_do_not_multiply_the_corpus() {
+        let place = tempfile::tempdir().unwrap();
+        let names: Vec<String> = (0..12).map(|n| format!("d{n}")).collect();
+        for name in &names {
+            fs::create_dir(place.path().join(name)).unwrap();
+            fs::write(place.path().join(name).join("workflow.yaml"), "id: x\n").unwrap();
+        }
+        for name in &names {
+            for other in names.iter().filter(|other| *other != name) {
+                symlink(place.path().join(other), place.path().join(name).join(other)).unwrap();
+            }
+        }
+        let root = Root::Directory { path: place.path().to_owned(), label: "test".to_owned() };
+        let (found, _) = scan(&root, 0, None);
+        assert!(found.files.len() <= MAX_ENTRIES);
+        let told = found.problems.iter().filter(|problem| problem.message.contains("ignored")).count();
+        assert_eq!(told, 1);
+    }
 }
