@@ -40,6 +40,15 @@ pub(crate) fn unmoved(disk: &Disk, place: &Place, read: &Pair) -> bool {
     same(STATE, &read.state) && same(SEAL, &read.seal)
 }
 
+/// Whether the folder is still where it was found, and not a link to another one.
+fn in_place(disk: &Disk, place: &Place) -> Result<(), NotCommitted> {
+    match disk.canonicalize(&place.path) {
+        Ok(found) if found == place.path => Ok(()),
+        Ok(_) => Err(NotCommitted::Failed(refusals::path_escape(&place.path, "a link appeared in its path"))),
+        Err(error) => Err(NotCommitted::Failed(refusals::write_failed(&place.path, &error))),
+    }
+}
+
 /// Puts a new state with its seal in place of what was read, in this order: names of the last commit synced; new state
 /// and pending seal written and synced; their names synced; state renamed; its name synced; pending seal renamed.
 ///
@@ -64,6 +73,7 @@ pub(crate) fn commit(
         NotCommitted::Failed(refusals::write_failed(path, error))
     };
 
+    in_place(disk, place)?;
     // What the last writer renamed: a new pending seal must not take the place of one that is still needed.
     disk.sync_dir(&place.path).map_err(|error| failed(&place.path, &error))?;
     disk.create(&staged, state, true).map_err(|error| failed(&staged, &error))?;
@@ -71,6 +81,11 @@ pub(crate) fn commit(
         .and_then(|()| disk.create(&pending, seal.as_bytes(), true))
         .and_then(|()| disk.sync_dir(&place.path))
         .map_err(|error| failed(&pending, &error))?;
+    if let Err(elsewhere) = in_place(disk, place) {
+        // The name is of this commit alone; the other one may be somebody's file there.
+        let _ignored = disk.remove_file(&staged);
+        return Err(elsewhere);
+    }
     if !unmoved(disk, place, read) {
         undo();
         return Err(NotCommitted::Moved);

@@ -6,7 +6,7 @@ use workflow_engine::{Refusal, Warning, slug};
 
 use crate::{
     FileStore, containment,
-    fs::Disk,
+    fs::{Disk, is_missing},
     layout::{Place, SEAL, STATE},
     lookup::{Visit, Walk, walk},
     pair::Opened,
@@ -236,12 +236,14 @@ impl FileStore {
             .create_durable_dirs(root, &place.path)
             .map_err(|error| refusals::write_failed(&place.path, &error))?;
         // Somebody may have put a link into the way meanwhile.
-        let canonical =
-            self.disk.canonicalize(&place.path).map_err(|error| refusals::write_failed(&place.path, &error))?;
-        if canonical != place.path {
-            return Err(refusals::path_escape(&place.path, "a link appeared in its path"));
+        match self.disk.canonicalize(&place.path) {
+            Ok(canonical) if canonical != place.path => {
+                Err(refusals::path_escape(&place.path, "a link appeared in its path"))
+            }
+            // A refused start has removed it again: whoever locks it sees that, and comes back.
+            Err(error) if !is_missing(&error) => Err(refusals::write_failed(&place.path, &error)),
+            _ => Ok((place, created)),
         }
-        Ok((place, created))
     }
 }
 

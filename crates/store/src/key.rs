@@ -176,7 +176,10 @@ pub(crate) fn read_key(disk: &Disk, path: &Path, allow_open: bool) -> Result<Opt
         .with("path", path.display().to_string())
         .with("problem", problem));
     }
-    let bytes = Zeroizing::new(disk.read(path).map_err(|error| unreadable(path, &error))?);
+    // Mounted secrets are links; elsewhere a link that appears after the look above is not followed.
+    let real = if allow_open { disk.canonicalize(path) } else { Ok(path.to_path_buf()) };
+    let bytes = real.and_then(|real| disk.read(&real)).map_err(|error| unreadable(path, &error))?;
+    let bytes = Zeroizing::new(bytes);
     match Key::from_bytes(&bytes) {
         Some(key) => Ok(Some(key)),
         None => Err(Refusal::new(
@@ -251,4 +254,30 @@ fn unreadable(path: &Path, error: &io::Error) -> Refusal {
     Refusal::new("KEY_UNREADABLE", format!("The server key {} could not be read: {error}. {WAYS}.", path.display()))
         .with("path", path.display().to_string())
         .with("os_error", error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Neither form of a key appears in what may be logged, only its fingerprint.
+    #[test]
+    fn hazard_h17_a_key_is_never_shown() {
+        let key = Key::counting();
+        let bytes: Vec<u8> = (0..32).collect();
+        let forms = [
+            data_encoding::HEXLOWER.encode(&bytes),
+            data_encoding::BASE64.encode(&bytes),
+            data_encoding::BASE64URL_NOPAD.encode(&bytes),
+            "1, 2, 3, 4".to_owned(),
+            "1,\n".to_owned(),
+        ];
+        let ring = KeyRing::of(Key::counting(), vec![Key::counting()]);
+        for shown in [format!("{key:?}"), format!("{key:#?}"), format!("{ring:?}"), format!("{ring:#?}")] {
+            assert!(shown.contains("fd678f2d"), "{shown}");
+            assert!(forms.iter().all(|form| !shown.contains(form.as_str())), "{shown}");
+        }
+        let store = crate::FileStore::open(crate::Options::new("/ws", "/state")).unwrap();
+        assert!(!format!("{store:?}").contains("Zeroizing"));
+    }
 }

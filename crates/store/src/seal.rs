@@ -344,4 +344,27 @@ mod tests {
         assert_eq!(claimed_folder(format!("wst1.{B}.{M}").as_bytes()).as_deref(), Some("2026-07-13-alpha"));
         assert_eq!(claimed_folder(BARE.as_bytes()), None);
     }
+
+    proptest::proptest! {
+        /// Whatever stands in the seal file, only the seal that was written fits; and whatever it claims can be asked.
+        #[test]
+        fn only_the_seal_that_was_written_fits(
+            noise in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300),
+            at in 0_usize..400,
+            with in proptest::prelude::any::<u8>(),
+            cut in 0_usize..400,
+        ) {
+            let good = envelope(&Key::counting(), found()).into_bytes();
+            let mut edited = good.clone();
+            let at = at % edited.len();
+            edited[at] = with;
+            let cut = good[..cut.min(good.len() - 1)].to_vec();
+            let hex = HEXLOWER.encode(&sha256(&noise).into_bytes()[..32]).into_bytes();
+            for token in [noise, edited, cut, hex] {
+                let fits = check(&token, &ring(), found(), &|_| false).is_ok();
+                proptest::prop_assert_eq!(fits, token.trim_ascii() == good.as_slice());
+                let _claimed = claimed_folder(&token);
+            }
+        }
+    }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "functions that tests call may do what tests may")]
 
 mod collect;
+mod containment;
 mod crash;
 mod faults;
 mod format;
