@@ -32,6 +32,9 @@ const SHOWN: &[&str] = &[
 /// Longest name that is repeated, in bytes.
 const LONGEST: usize = 200;
 
+/// Characters from which on a text in a message is a repetition and no coincidence.
+const REPEATED: usize = 8;
+
 /// Codes whose messages repeat what was sent.
 const QUOTING: &[&str] = &["INVALID_PARAMS", "VALUE_NOT_JSON"];
 
@@ -45,22 +48,50 @@ pub(crate) fn parameters(arguments: &Map<String, Value>, full: bool) -> Map<Stri
     arguments.iter().map(shown).collect()
 }
 
-/// What the log says about a refusal besides its code.
-pub(crate) fn message(code: &str, message: &str, full: bool) -> Option<String> {
+/// What the log says about a refusal besides its code. Nothing, when it repeats what the arguments hold besides names.
+pub(crate) fn message(code: &str, message: &str, arguments: &Map<String, Value>, full: bool) -> Option<String> {
     if full {
         return Some(message.to_owned());
     }
-    if QUOTING.contains(&code) {
+    let mut content = Vec::new();
+    for (name, value) in arguments {
+        if !SHOWN.contains(&name.as_str()) || !is_short(value) {
+            texts(value, &mut content);
+        }
+    }
+    let repeats = |text: &&str| text.chars().count() >= REPEATED && message.contains(beginning(text));
+    if QUOTING.contains(&code) || content.iter().any(repeats) {
         return None;
     }
     let masked = message.split(' ').map(|word| if word.contains("cp1.") { "<handle>" } else { word });
     Some(masked.collect::<Vec<_>>().join(" "))
 }
 
+/// Every text in a value, names of members included.
+fn texts<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => found.push(text),
+        Value::Array(entries) => entries.iter().for_each(|entry| texts(entry, found)),
+        Value::Object(members) => {
+            for (name, member) in members {
+                found.push(name);
+                texts(member, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// As much of a text as a message that shortens it still repeats.
+fn beginning(text: &str) -> &str {
+    text.char_indices().nth(REPEATED).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Names have no blanks; what has some is content in the wrong place.
 fn is_short(value: &Value) -> bool {
     match value {
         Value::Bool(_) | Value::Number(_) | Value::Null => true,
-        Value::String(text) => text.len() <= LONGEST,
+        Value::String(text) => text.len() <= LONGEST && !text.contains(|c: char| c.is_whitespace() || c.is_control()),
         Value::Array(_) | Value::Object(_) => false,
     }
 }
@@ -102,8 +133,24 @@ mod tests {
 
     #[test]
     fn messages_are_masked() {
-        assert_eq!(message("INVALID_PARAMS", "received \"hunter2\"", false), None);
-        assert_eq!(message("X", "handle cp1.ABCDE2.abc. Then", false).as_deref(), Some("handle <handle> Then"));
-        assert_eq!(message("INVALID_PARAMS", "all", true).as_deref(), Some("all"));
+        let none = Map::new();
+        assert_eq!(message("INVALID_PARAMS", "received \"hunter2\"", &none, false), None);
+        assert_eq!(message("X", "handle cp1.ABCDE2.abc. Then", &none, false).as_deref(), Some("handle <handle> Then"));
+        assert_eq!(message("INVALID_PARAMS", "all", &none, true).as_deref(), Some("all"));
+        let sent = json!({
+            "message": "a secret wish", "variables_changed": {"my_password": ["correct horse"]}, "option_id": "plain_name",
+            "activity_id": "a secret in the wrong place", "usage": "short"
+        });
+        let sent = sent.as_object().unwrap();
+        for (text, shown) in [
+            ("the option plain_name is unknown, short", true),
+            ("received 'a secret wish'", false),
+            ("received 'a secret…'", false),
+            ("received correct horse", false),
+            ("unknown: my_password", false),
+            ("no activity a secret in", false),
+        ] {
+            assert_eq!(message("X", text, sent, false).is_some(), shown, "{text}");
+        }
     }
 }

@@ -6,11 +6,12 @@
 mod arguments;
 mod audit;
 pub mod definition;
-mod line;
+pub mod line;
 mod prompt;
 mod resource;
 mod sdk;
 mod server;
 
+pub use arguments::read as read_arguments;
 pub use sdk::serve;
 pub use server::{Clock, Outcome, Server, SystemClock};

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// Longest line that is read, in bytes.
-pub(crate) const MAX_LINE: usize = 16 * 1024 * 1024;
+pub const MAX_LINE: usize = 16 * 1024 * 1024;
 
 /// Levels of lists and objects that a line may nest; what a tool takes of it is limited further (spec 03 §3.3).
 const MAX_LEVELS: usize = 512;
@@ -19,7 +19,7 @@ const SEARCHED: u64 = 2;
 
 /// One line as it came.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Line {
+pub enum Line {
     /// Without its line end; never only white space.
     Text(Vec<u8>),
     /// More than [`MAX_LINE`] bytes; skipped to its end.
@@ -28,11 +28,11 @@ pub(crate) enum Line {
 
 /// What an answer to a message that is not taken has to know: otherwise the sender would wait for it for ever.
 #[derive(Debug, Default, PartialEq, Deserialize)]
-pub(crate) struct Head {
+pub struct Head {
     /// The request's id, where it can be found.
-    pub(crate) id: Option<Value>,
+    pub id: Option<Value>,
     /// The request's method.
-    pub(crate) method: Option<String>,
+    pub method: Option<String>,
 }
 
 impl Head {
@@ -42,8 +42,12 @@ impl Head {
     }
 }
 
-/// Reads the next line that is not blank; `None` at the end of the stream. A last line needs no line end.
-pub(crate) fn next_line(input: &mut impl BufRead, max: usize) -> io::Result<Option<Line>> {
+/// Reads the next line that is not blank and has no more than `max` bytes; `None` at the end of the stream. A last line
+/// needs no line end. In memory it takes a few multiples of `max`, however long the line.
+///
+/// # Errors
+/// The stream's.
+pub fn next_line(input: &mut impl BufRead, max: usize) -> io::Result<Option<Line>> {
     loop {
         let mut line = Vec::new();
         let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
@@ -87,7 +91,7 @@ impl<R: BufRead> Read for UntilLineEnd<'_, R> {
 
 /// What a line holds.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Decoded {
+pub enum Decoded {
     /// A JSON value.
     Value(Value),
     /// No JSON; why.
@@ -98,8 +102,8 @@ pub(crate) enum Decoded {
     Unrepresentable(Value, String),
 }
 
-/// Parses a line.
-pub(crate) fn decode(line: &[u8]) -> Decoded {
+/// Parses a line; never fails otherwise than by saying so.
+pub fn decode(line: &[u8]) -> Decoded {
     let text = match std::str::from_utf8(line) {
         Ok(text) => text.trim_start_matches('\u{FEFF}'),
         Err(error) => return Decoded::Malformed(format!("not UTF-8 at byte {}", error.valid_up_to() + 1)),

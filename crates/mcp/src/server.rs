@@ -296,7 +296,7 @@ impl Server {
                 tool = name, request, parameters, result = "success", duration_ms, bytes_in, bytes_out,
             ),
             Err(refusal) => {
-                let message = audit::message(refusal.code, &refusal.message, self.audit_full).unwrap_or_default();
+                let message = audit::message(refusal.code, &refusal.message, sent, self.audit_full).unwrap_or_default();
                 tracing::info!(
                     target: "audit",
                     tool = name, request, parameters, result = "error", duration_ms, bytes_in, bytes_out,

@@ -36,7 +36,7 @@ const GIVEN_BY_TRUE: &[&str] = &["auto_advance", "condition_not_met"];
 /// # Errors
 /// `INVALID_PARAMS` with every cause, `INVALID_SESSION_INDEX` when that is the only one, `PARAM_TOO_LARGE`,
 /// `CHECKPOINT_ADDRESS_CONFLICT` when a bare index stands in `checkpoint_handle` beside another `session_index`.
-pub(crate) fn read(tool: &Tool, sent: &Map<String, Value>, settings: &Settings) -> Result<Arguments, Refusal> {
+pub fn read(tool: &Tool, sent: &Map<String, Value>, settings: &Settings) -> Result<Arguments, Refusal> {
     let schema = (tool.schema)();
     let none = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
