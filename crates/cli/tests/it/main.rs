@@ -15,6 +15,7 @@ mod original;
 mod protocol;
 mod report;
 mod restart;
+mod secrets;
 mod settings;
 mod words;
 

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod handles;
+mod hazards;
 mod machine;
 mod retries;
 mod state;

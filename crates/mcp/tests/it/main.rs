@@ -4,4 +4,5 @@
 
 mod bench;
 mod catalogue;
+mod hazards;
 mod states;
