@@ -1,5 +1,7 @@
 //! Repository chores. `cargo xtask` lists them.
 
+#[cfg(test)]
+mod security;
 mod sizes;
 mod traps;
 

@@ -1,7 +1,7 @@
 //! Which test holds which trap of the specification.
 //!
 //! A test says so by its name: `trap_<document>_<section>_<number>_<what>`, for example `trap_03_14_13_…` for trap 13 of
-//! document 03 §14 and `trap_02_15_t16_…` for T-16 of document 02 §15.
+//! document 03 §14 and `trap_02_15_t16_…` for T-16 of document 02 §15; `hazard_h13_…` for hazard H13 of document 03 §15.
 
 use std::{
     collections::BTreeMap,
@@ -13,10 +13,11 @@ use std::{
 use anyhow::{Context as _, ensure};
 
 /// The lists of traps: prefix of the test names and the numbers in the list.
-const LISTS: [(&str, &str, u32); 3] = [
+const LISTS: [(&str, &str, u32); 4] = [
     ("trap_01_14_", "01 §14, definitions", 39),
     ("trap_02_15_t", "02 §15, delivery", 31),
     ("trap_03_14_", "03 §14, sessions", 36),
+    ("hazard_h", "03 §15, hazards", 27),
 ];
 
 /// Prints trap → tests.
@@ -71,7 +72,7 @@ fn report(tests: &BTreeMap<(usize, u32), Vec<String>>) -> (String, Vec<String>) 
     (text, missing)
 }
 
-fn rust_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn rust_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("listing {}", folder.display()))? {
         let path = entry?.path();
@@ -94,6 +95,7 @@ mod tests {
         assert_eq!(trap_of("trap_03_14_13_false_is_no_mode"), Some((2, 13)));
         assert_eq!(trap_of("trap_02_15_t16_equal_ids"), Some((1, 16)));
         assert_eq!(trap_of("trap_01_14_07_when_true"), Some((0, 7)));
+        assert_eq!(trap_of("hazard_h07_a_copy"), Some((3, 7)));
         assert_eq!(trap_of("trap_01_14_99_beyond"), None);
         assert_eq!(trap_of("another_test"), None);
     }
@@ -104,6 +106,6 @@ mod tests {
         tests.insert((0, 1), vec!["trap_01_14_01_x".to_owned()]);
         let (text, missing) = report(&tests);
         assert!(text.contains("   1  trap_01_14_01_x"), "{text}");
-        assert_eq!(missing.len(), 38 + 31 + 36);
+        assert_eq!(missing.len(), 38 + 31 + 36 + 27);
     }
 }
