@@ -210,7 +210,7 @@ fn a_seal_that_is_a_link_to_a_secret() {
     let seal = field.folder("a").join(".session-token");
     fs::remove_file(&seal).unwrap();
     symlink(field.out().join("key"), seal).unwrap();
-    let outcome = field.refused("next_activity", &go(&index, "ship"), "SEAL_MISMATCH");
+    let outcome = field.refused("next_activity", &go(&index, "ship"), "SESSION_CORRUPT");
     let meta = serde_json::to_string(&outcome.meta).unwrap();
     assert!(!outcome.text.contains(&secret) && !meta.contains(&secret), "{}", outcome.text);
 }
