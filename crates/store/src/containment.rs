@@ -8,7 +8,7 @@ use std::{
 use workflow_engine::Refusal;
 
 use crate::{
-    fs::{Disk, is_missing},
+    fs::{Disk, Kind, is_missing},
     refusals,
 };
 
@@ -30,7 +30,8 @@ pub(crate) fn resolved(disk: &Disk, path: &Path) -> Result<PathBuf, Refusal> {
             Err(error) if is_missing(&error) => {}
             Err(error) => return Err(refusals::workspace_invalid(ancestor, &error.to_string())),
         }
-        if disk.stat_link(ancestor).is_ok() {
+        // Anything else that is there now was made by somebody between the two looks, and is no link to resolve.
+        if disk.stat_link(ancestor).is_ok_and(|stat| stat.kind == Kind::Symlink) {
             return Err(refusals::path_escape(ancestor, "it is a link that leads nowhere"));
         }
         let Some(Component::Normal(name)) = ancestor.components().next_back() else {
