@@ -98,6 +98,13 @@ impl Sandbox {
         command
     }
 
+    /// A line for `sh` in this sandbox, in the same environment as [`Sandbox::command`].
+    pub fn shell(&self, line: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell.env_clear().envs(&self.env).current_dir(self.path()).args(["-c", line]);
+        shell
+    }
+
     /// Flags that name workspace and definitions.
     pub fn places(&self) -> Vec<String> {
         vec![

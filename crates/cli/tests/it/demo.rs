@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 use testkit::Sandbox;
 
 use crate::{binary, repository, sandbox};
 
-/// What the demo prints.
+/// What the demo prints, without where things lie: the directory, and the way to the binary.
 pub(crate) fn played() -> String {
     let sandbox = sandbox();
     let output = sandbox.command(["demo"]).stdin(Stdio::null()).output().unwrap();
@@ -19,10 +19,13 @@ pub(crate) fn played() -> String {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     assert_eq!(fs::read_dir(sandbox.path().join("tmp")).unwrap().count(), 0, "the temporary directory goes");
     assert_eq!(fs::read_dir(sandbox.home()).unwrap().count(), 0, "nothing else is touched");
-    text
+    let directory = text.lines().find_map(|line| line.strip_prefix("workspace  ")?.strip_suffix(" (temporary)"));
+    let text = text.replace(directory.expect("it says where it works"), "DIR");
+    let binary = binary().display().to_string();
+    text.replace(&format!("'{binary}'"), "workflow-server").replace(&binary, "workflow-server")
 }
 
-/// Without what differs from run to run: the directory, the session indexes, the way to the binary.
+/// Without what else differs from run to run: the session indexes.
 pub(crate) fn plain(text: &str) -> String {
     let mut indexes: BTreeMap<String, String> = BTreeMap::new();
     for marker in ["session    ", "session_index: ", "session_index="] {
@@ -34,23 +37,7 @@ pub(crate) fn plain(text: &str) -> String {
             }
         }
     }
-    let mut text = text.replace(&binary().display().to_string(), "workflow-server");
-    for (index, name) in indexes {
-        text = text.replace(&index, &name);
-    }
-    let lines = text.lines().map(|line| match line.split_once("workflow-demo-") {
-        Some((before, after)) => {
-            let before = before.rfind(' ').map_or("", |at| &before[..=at]);
-            format!("{before}DIR{}\n", after.get(6..).unwrap_or_default())
-        }
-        None => format!("{line}\n"),
-    });
-    // The commands at the end stand in a column whose width depends on the way to the binary.
-    let lines = lines.map(|line| match line.strip_prefix("  ") {
-        Some(row) if row.contains("  ") => format!("  {}\n", row.split_whitespace().collect::<Vec<_>>().join(" ")),
-        _ => line,
-    });
-    lines.collect()
+    indexes.iter().fold(text.to_owned(), |text, (index, name)| text.replace(index, name))
 }
 
 #[test]
@@ -58,13 +45,63 @@ fn the_demo_is_played_as_written() {
     let file = repository().join("crates/cli/tests/it/demo.txt");
     let played = played();
     assert!(!played.contains('\u{1b}') && !played.contains("warning"), "{played}");
-    assert!(played.lines().all(|line| line.chars().count() <= 110), "{played}");
     let found = plain(&played);
+    assert!(found.lines().all(|line| line.chars().count() <= 110), "{found}");
     if std::env::var_os("UPDATE_TRANSCRIPT").is_some() {
         fs::write(&file, &found).unwrap();
     }
     let expected = fs::read_to_string(&file).unwrap_or_default();
     assert!(found == expected, "UPDATE_TRANSCRIPT=1 accepts what is printed now:\n{found}");
+}
+
+/// However the program was called and from where, the commands that it names at the end can be typed there.
+#[cfg(unix)]
+#[test]
+fn what_to_do_next_works_where_the_demo_was_played() {
+    let sandbox = sandbox();
+    let cwd = sandbox.path().join("here");
+    let place = |path: &str| {
+        let path = sandbox.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(binary(), &path).unwrap();
+        path
+    };
+    let [near, below, spaced] =
+        ["here/workflow-server", "here/target/release/workflow-server", "here/my target/ws"].map(place);
+    let long = place(&format!("{}/workflow-server", "a-long-name/".repeat(10)));
+    let found = place("path/workflow-server");
+    std::os::unix::fs::symlink(&cwd, sandbox.path().join("link")).unwrap();
+    let linked = sandbox.path().join("link/target/../workflow-server");
+    let path = format!("{}:{}", found.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let sandbox = sandbox.with_env("PATH", &path);
+    let here = |command: &str| {
+        let mut shell = sandbox.shell(command);
+        shell.current_dir(&cwd).stdin(Stdio::null()).stdout(Stdio::piped());
+        shell
+    };
+    let absolute = |path: &std::path::Path| path.display().to_string();
+    let cases = [
+        ("workflow-server".to_owned(), "workflow-server".to_owned()),
+        (absolute(&near), "./workflow-server".to_owned()),
+        ("./workflow-server".to_owned(), "./workflow-server".to_owned()),
+        (absolute(&below), "target/release/workflow-server".to_owned()),
+        ("target/release/workflow-server".to_owned(), "target/release/workflow-server".to_owned()),
+        (format!("'{}'", absolute(&spaced)), "'my target/ws'".to_owned()),
+        ("../path/workflow-server".to_owned(), "../path/workflow-server".to_owned()),
+        (absolute(&long), absolute(&long)),
+        (absolute(&linked), absolute(&linked)),
+    ];
+    // Together, since each waits a second for a question of the tour.
+    let players = cases.map(|(called, said)| (here(&format!("exec {called} demo")).spawn().unwrap(), called, said));
+    for (player, called, said) in players {
+        let text = String::from_utf8(player.wait_with_output().unwrap().stdout).unwrap();
+        let next = text.split_once("What to do next\n").unwrap_or_else(|| panic!("{called}: {text}")).1;
+        let commands: Vec<&str> = next.lines().filter_map(|line| line.strip_prefix("    ")).collect();
+        let expected = ["show quick-tour", "call discover", "demo --slow"].map(|command| format!("{said} {command}"));
+        assert_eq!(commands, [&expected[0], &expected[1], &expected[2], "README.md"], "{called}");
+        let known = commands[0].strip_suffix(" show quick-tour").unwrap();
+        assert!(here(&format!("{known} --version")).status().unwrap().success(), "{known}");
+    }
 }
 
 /// Runs `call` as the demo says it is to be gone on with.
@@ -76,11 +113,7 @@ struct Continued {
 impl Continued {
     fn call(&self, tool: &str, arguments: &str) -> Output {
         let line = self.line.replace("get_workflow_status", tool);
-        let mut shell = Command::new("sh");
-        let vars = self.sandbox.command(["none"]);
-        let vars = vars.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
-        shell.env_clear().envs(vars).current_dir(self.sandbox.path());
-        shell.args(["-c", &format!("{line} {arguments}")]).stdin(Stdio::null()).output().unwrap()
+        self.sandbox.shell(&format!("{line} {arguments}")).stdin(Stdio::null()).output().unwrap()
     }
 
     #[track_caller]

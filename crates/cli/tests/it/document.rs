@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 use testkit::Sandbox;
@@ -80,10 +80,8 @@ fn run(sandbox: &Sandbox, text: &str, index: &mut Option<(String, String)>) {
     for (line, said) in console(text) {
         let line = index.as_ref().map_or_else(|| line.clone(), |(said, given)| line.replace(said, given));
         let path = format!("{}:{}", binary().parent().unwrap().display(), std::env::var("PATH").unwrap());
-        let mut shell: Command = sandbox.command(["none"]);
-        let vars: Vec<_> = shell.get_envs().filter_map(|(k, v)| Some((k.to_owned(), v?.to_owned()))).collect();
-        shell = Command::new("sh");
-        shell.env_clear().envs(vars).env("PATH", path).current_dir(sandbox.workspace()).args(["-c", &line]);
+        let mut shell = sandbox.shell(&line);
+        shell.env("PATH", path).current_dir(sandbox.workspace());
         let output = shell.stdin(Stdio::null()).output().unwrap();
         let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         if line.contains("start_session") {

@@ -79,9 +79,8 @@ fn a_closed_stdout_ends_a_process_that_waits() {
 #[test]
 fn a_dead_parent_ends_the_process() {
     let sandbox = sandbox();
-    let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", "exec 3<&0; \"$@\" <&3 3<&- & wait", "sh"]).arg(binary()).args(sandbox.places());
-    shell.env("HOME", sandbox.home());
+    let mut shell = sandbox.shell("exec 3<&0; \"$@\" <&3 3<&- & wait");
+    shell.arg("sh").arg(binary()).args(sandbox.places());
     let mut client = Client::spawn(shell);
     client.initialize("2025-06-18");
     // The shell is the server's parent; the pipes stay open in this process.

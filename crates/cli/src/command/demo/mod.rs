@@ -131,19 +131,19 @@ impl Demo {
 
     fn leave(&self, workspace: &Path) -> Result<(), Failure> {
         let binary = binary();
-        let mut rows = vec![
-            (format!("{binary} show quick-tour"), "what you have just seen, as a definition"),
-            (format!("{binary} call discover"), "what an agent is told first"),
-            (format!("{binary} demo --slow"), "the same again, to watch"),
-            ("README.md".to_owned(), "connect your agent; write a workflow of your own"),
+        let mut steps = vec![
+            ("what you have just seen, as a definition", format!("{binary} show quick-tour")),
+            ("what an agent is told first", format!("{binary} call discover")),
+            ("the same again, to watch", format!("{binary} demo --slow")),
         ];
         if self.keep {
-            let list = format!("{binary} session list --workspace {}", workspace.display());
-            rows.insert(0, (list, "the session that was kept"));
+            let list = format!("{binary} session list --workspace {}", quoted(&workspace.display().to_string()));
+            steps.insert(0, ("the session that was kept", list));
         }
-        let width = rows.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
-        let rows: Vec<String> =
-            rows.iter().map(|(command, about)| format!("  {command:width$}  {}", styled(DIM, about))).collect();
+        // Each command on its own line: how long one is depends on where things lie.
+        let mut rows: Vec<String> =
+            steps.iter().map(|(about, command)| format!("  {}\n    {command}", styled(DIM, about))).collect();
+        rows.push(format!("  {}\n    README.md", styled(DIM, "connect your agent; write a workflow of your own")));
         printer::print(&format!("\n{}\n{}", styled(STRONG, "What to do next"), rows.join("\n")))?;
         Ok(())
     }
@@ -175,10 +175,54 @@ fn command(workspace: &Path, tool: &str, index: &str) -> String {
     // The flag goes over these anyway.
     unset.retain(|name| !matches!(*name, "WORKFLOW_WORKSPACE" | "WORKTREE_ROOT"));
     let prefix = if unset.is_empty() { String::new() } else { format!("env -u {} ", unset.join(" -u ")) };
-    format!("{prefix}{} call {tool} --workspace {} session_index={index}", binary(), workspace.display())
+    let workspace = quoted(&workspace.display().to_string());
+    format!("{prefix}{} call {tool} --workspace {workspace} session_index={index}", binary())
 }
 
-/// How this program was called.
+/// The shortest way to call this program again from the current directory, as a shell takes it.
 fn binary() -> String {
-    std::env::args_os().next().map_or_else(|| "workflow-server".to_owned(), |name| name.to_string_lossy().into_owned())
+    let called = std::env::args_os().next().map(PathBuf::from);
+    let called = called.filter(|called| !called.as_os_str().is_empty()).unwrap_or_else(|| "workflow-server".into());
+    // A name without a slash was found by PATH and is again; a relative path is as short as it gets.
+    if !called.is_absolute() {
+        return quoted(&called.to_string_lossy());
+    }
+    let cwd = std::env::current_dir().unwrap_or_default();
+    let real = called.canonicalize().ok();
+    let below = std::iter::once(&called).chain(&real).find_map(|path| path.strip_prefix(&cwd).ok());
+    let shortest = match below {
+        Some(name) if name.components().count() == 1 => &Path::new(".").join(name),
+        Some(path) => path,
+        None => &called,
+    };
+    quoted(&shortest.to_string_lossy())
+}
+
+/// A word for the shell, in quotes when it needs them.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:=@%,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_the_shell_are_quoted_when_they_need_it() {
+        for (word, expected) in [
+            ("target/release/workflow-server", "target/release/workflow-server"),
+            ("/srv/größe_1.0/a+b", "/srv/größe_1.0/a+b"),
+            ("/my work/it's", "'/my work/it'\\''s'"),
+            ("", "''"),
+            ("$(id)", "'$(id)'"),
+            ("~", "'~'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
 }
