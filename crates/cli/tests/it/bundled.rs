@@ -42,11 +42,12 @@ pub(crate) fn assert_without_diagnostics(root: &Path, ids: &[&str]) {
 fn nothing_is_wrong_with_them() {
     assert_without_diagnostics(&repository().join("corpus"), WORKFLOWS);
     let sandbox = sandbox();
+    let workspace = format!("--workspace={}", sandbox.workspace().display());
     for id in WORKFLOWS {
-        let shown = sandbox.command(["show", id]).output().unwrap();
+        let shown = sandbox.command(["show", id, &workspace]).output().unwrap();
         assert!(shown.status.success() && shown.stderr.is_empty(), "{}", String::from_utf8_lossy(&shown.stderr));
     }
-    let listed = sandbox.command(["list", "--json"]).output().unwrap();
+    let listed = sandbox.command(["list", "--json", &workspace]).output().unwrap();
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
     for workflow in listed.as_array().unwrap() {
         assert_eq!((&workflow["status"], &workflow["warnings"]), (&json!("ok"), &json!(0)), "{workflow}");

@@ -143,7 +143,7 @@ Variables
     std::fs::write(&plan, text).unwrap();
     let shown = out(&sandbox.run(&["show", "mini"]));
     assert!(shown.contains("nowhere  when plan_approved == true  ✗ no such activity"), "{shown}");
-    let tour = out(&sandbox.command(["show", "quick-tour"]).stdin(Stdio::null()).output().unwrap());
+    let tour = out(&sandbox.run(&["show", "quick-tour", "--with-bundled"]));
     assert!(tour.contains("look-back    when choose-pace is answered short"), "{tour}");
     assert!(tour.contains("↳ child workflow postcard") && tour.lines().all(|line| line.trim_end() == line), "{tour}");
 }
@@ -151,8 +151,11 @@ Variables
 #[test]
 fn the_bundled_workflows_are_there_without_any_directory() {
     let sandbox = sandbox();
-    let list =
-        |arguments: &[&str]| out(&sandbox.command(arguments.iter().copied()).stdin(Stdio::null()).output().unwrap());
+    // Not below the temporary directory, which may lie in a work tree with workflows of its own.
+    let list = |arguments: &[&str]| {
+        let mut command = sandbox.command(arguments.iter().copied());
+        out(&command.current_dir("/").stdin(Stdio::null()).output().unwrap())
+    };
     let table = list(&["list"]);
     assert!(table.contains("quick-tour") && table.contains("bundled"), "{table}");
     let both = list(&["list", "--workflow-dir", &sandbox.workflows().display().to_string(), "--with-bundled"]);

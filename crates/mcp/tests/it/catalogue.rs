@@ -252,8 +252,7 @@ const OPENING: &[Case] = &[
         // who knows where the index is does not look for it elsewhere
         bench.restart();
         let outcome = bench.call("get_workflow", &json!({"session_index": index}));
-        let adopt = format!("session adopt {}", bench.folder("b").display());
-        said(outcome, &[&index, &bench.folder("a").display().to_string(), &adopt])
+        said(outcome, &[&index, &bench.folder("a").display().to_string(), &operate("adopt", &bench.folder("b"))])
     }),
     ("SLUG_COLLISION", || {
         let bench = Bench::new();
@@ -342,7 +341,7 @@ const OPENING: &[Case] = &[
         fs::write(bench.folder("old").join("workflow-state.json"), "{}").unwrap();
         let outcome = bench.call("start_session", &json!({"planning_slug": "old"}));
         let folder = bench.folder("old").display().to_string();
-        said(outcome, &[&folder, &format!("workflow-server session migrate {folder}")])
+        said(outcome, &[&folder, &operate("migrate", Path::new(&folder))])
     }),
     ("KEY_UNREADABLE", || key(&Bench::with(|options, _| options.key_dir = options.workspace.join("x".repeat(300))))),
     ("KEY_NOT_WRITABLE", || {
@@ -428,15 +427,21 @@ fn append(path: &Path, text: &str) {
     fs::write(path, bytes).unwrap();
 }
 
+/// The command that a refusal names; where the temporary directory has a space in its name, the path has quotes.
+fn operate(command: &str, folder: &Path) -> String {
+    let folder = folder.display().to_string();
+    let quote = if folder.contains(' ') { "'" } else { "" };
+    format!("workflow-server session {command} {quote}{folder}{quote}")
+}
+
 fn mismatch(bench: &Bench, index: &str, slug: &str, reason: &str) -> Provoked {
     let outcome = bench.call("get_workflow", &json!({"session_index": index}));
-    let folder = bench.folder(slug).display().to_string();
     let details = &outcome.meta.as_ref().unwrap()["error"]["details"];
     assert_eq!(details["reason"], reason, "{}", outcome.text);
     let (sealed, found) = (details["sealed"].as_str().unwrap(), details["found"].as_str().unwrap());
     let must = [
         format!("reason: {reason}"),
-        format!("workflow-server session adopt {folder}"),
+        operate("adopt", &bench.folder(slug)),
         sealed.to_owned(),
         found.to_owned(),
         "or restore session.json and .session-token together".to_owned(),
