@@ -133,6 +133,11 @@ impl Command {
     pub(crate) fn reads_file(&self) -> bool {
         !matches!(self, Self::Config(settings) if settings.writes()) && !matches!(self, Self::Demo(_))
     }
+
+    /// Whether the command needs the workspace; `config show` tells who named a wrong one, `demo` brings its own.
+    pub(crate) fn uses_workspace(&self) -> bool {
+        !matches!(self, Self::Config(settings) if !settings.writes()) && !matches!(self, Self::Demo(_))
+    }
 }
 
 #[cfg(test)]

@@ -32,6 +32,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let surroundings =
         Surroundings { env: &env, cwd, read: if command.reads_file() { Some(&text::read) } else { None } };
     let config = Config::read(&cli.flags, &surroundings).map_err(Failure::Usage)?;
+    if command.uses_workspace() {
+        config.check_workspace().map_err(Failure::Usage)?;
+    }
     match command {
         Command::Serve(serve) => serve.run(&config),
         Command::Demo(demo) => demo.run(),

@@ -28,6 +28,7 @@ impl List {
         if self.sessions {
             return session::list::print(config, self.json);
         }
+        config.check_workflow_dirs().map_err(Failure::Usage)?;
         let listing = config.library().snapshot().list();
         for warning in &listing.warnings {
             printer::warn(warning);

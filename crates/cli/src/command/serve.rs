@@ -57,6 +57,10 @@ impl Serve {
         if io::stdin().is_terminal() {
             printer::say("Waiting for an MCP client on stdin; Ctrl-D ends.");
         }
+        // Definitions may come while the server runs; agents are told of the warning too.
+        if let Err(missing) = config.check_workflow_dirs() {
+            missing.lines().for_each(|line| tracing::warn!("{line}"));
+        }
         let explicit = config.explicit_dirs().to_vec();
         let problems = move || {
             let missing = explicit.iter().filter(|path| !path.is_dir());

@@ -34,6 +34,7 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
+        config.check_workflow_dirs().map_err(Failure::Usage)?;
         let corpus = config.library().snapshot();
         let (id, activity) = match self.what.split_once('/') {
             Some((id, activity)) => (id, Some(activity)),

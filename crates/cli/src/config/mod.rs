@@ -177,6 +177,49 @@ impl Config {
         if problems.is_empty() { Ok(Self { effective, ..config }) } else { Err(problems.join("\n")) }
     }
 
+    /// A workspace that was named has to be there: sessions in a directory that nobody meant are lost.
+    ///
+    /// # Errors
+    /// Who named it, what was said, and what to do.
+    pub(crate) fn check_workspace(&self) -> Result<(), String> {
+        let given = self.effective.iter().find(|effective| effective.setting.key == "workspace");
+        let (Some(path), Some((given, text))) =
+            (&self.workspace, given.and_then(|given| Some((given, given.texts.first()?.trim()))))
+        else {
+            return Ok(());
+        };
+        let problem = match std::fs::metadata(path) {
+            Ok(found) if found.is_dir() => return Ok(()),
+            Ok(_) => format!("{} is no directory", path.display()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => format!("{} does not exist", path.display()),
+            Err(error) => format!("{} cannot be used: {error}", path.display()),
+        };
+        Err(format!(
+            "{}: {text:?} does not do: {problem}. Name the directory whose work is meant, or make it first; when none is \
+             named, it is the git work tree that you are in.",
+            given.named()
+        ))
+    }
+
+    /// Directories with definitions that were named and are not there.
+    ///
+    /// # Errors
+    /// One line for each.
+    pub(crate) fn check_workflow_dirs(&self) -> Result<(), String> {
+        let given = self.effective.iter().find(|effective| effective.setting.key == "workflow_dir");
+        let named = given.map(Effective::named).unwrap_or_default();
+        let missing = self.explicit.iter().filter(|path| !path.is_dir());
+        let problems: Vec<String> = missing
+            .map(|path| {
+                format!(
+                    "{named}: there is no directory {}. Name the one that holds the workflows, each in a folder.",
+                    path.display()
+                )
+            })
+            .collect();
+        if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+    }
+
     /// Where a setting came from.
     pub(crate) fn origin(&self, key: &str) -> Origin {
         self.effective

@@ -1,7 +1,7 @@
 //! Settings: where they come from, and the file.
 
 use std::fs;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
@@ -99,4 +99,85 @@ fn the_server_goes_by_the_file() {
     let sandbox = sandbox();
     fs::write(sandbox.workspace().join("workflow-server.toml"), "server_name = \"ours\"\n").unwrap();
     assert_eq!(sandbox.connect().call("health_check", json!({})).json()["server"], "ours");
+}
+
+/// Nothing is begun in a directory that nobody meant.
+#[test]
+fn a_workspace_that_was_named_has_to_be_there() {
+    let sandbox = sandbox();
+    let base = sandbox.path();
+    fs::write(base.join("file"), "").unwrap();
+    fs::write(base.join("ours.toml"), "\nworkspace = \"none\"\n").unwrap();
+    let file = base.join("ours.toml").display().to_string();
+    let missing = format!("{} does not exist", base.join("none").display());
+    let no_directory = format!("{} is no directory", base.join("file").display());
+    for (flags, variable, parts) in [
+        (&["--workspace", "none"][..], None, ["--workspace: \"none\"".to_owned(), missing.clone()]),
+        (&["--workspace", "file"], None, ["--workspace: \"file\"".to_owned(), no_directory]),
+        (&[], Some("none"), ["WORKFLOW_WORKSPACE: \"none\"".to_owned(), missing.clone()]),
+        (&["--config", "ours.toml"], None, [format!("{file}:2: workspace: \"none\""), missing]),
+    ] {
+        let run = |arguments: &[&str]| {
+            let mut command = sandbox.command([arguments, flags].concat());
+            command.envs(variable.map(|value| ("WORKFLOW_WORKSPACE", value))).stdin(Stdio::null()).output().unwrap()
+        };
+        for arguments in [
+            &["serve"][..],
+            &[],
+            &["list"],
+            &["list", "--sessions"],
+            &["show", "quick-tour"],
+            &["call", "discover"],
+            &["call", "start_session", "planning_slug=alpha"],
+            &["session", "list"],
+            &["session", "gc", "--yes"],
+            &["session", "adopt", "alpha", "--yes"],
+            &["key", "show"],
+            &["key", "rotate", "--yes"],
+        ] {
+            let output = run(arguments);
+            assert_eq!((output.status.code(), out(&output)), (Some(2), ""), "{arguments:?} {flags:?}");
+            for part in parts.iter().map(String::as_str).chain(["error: ", "git work tree"]) {
+                assert!(err(&output).contains(part), "{arguments:?}: {part} is not in {}", err(&output));
+            }
+        }
+        assert!(!base.join("none").exists() && fs::read_dir(sandbox.home()).unwrap().count() == 0, "nothing is made");
+        // These tell where it was named, or need none.
+        for arguments in [&["config", "show"][..], &["--help"], &["serve", "--help"], &["--version"]] {
+            assert!(run(arguments).status.success(), "{arguments:?}");
+        }
+    }
+    let output = sandbox.command(["config", "init", "--workspace=none"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    // Only the directory itself has to be there.
+    let mut client = sandbox.connect();
+    assert!(!sandbox.workspace().join(".engineering").exists());
+    client.call("start_session", json!({"workflow_id": "mini", "planning_slug": "alpha"})).ok();
+}
+
+/// What shows definitions refuses a directory that is not there; a server waits for it and tells its agents.
+#[test]
+fn a_workflow_directory_that_was_named_has_to_be_there() {
+    let sandbox = sandbox();
+    let workspace = format!("--workspace={}", sandbox.workspace().display());
+    let flag = format!("--workflow-dir={}", sandbox.path().join("none").display());
+    let run = |arguments: &[&str]| {
+        sandbox.command([arguments, &[&workspace, &flag, "--with-bundled"]].concat()).output().unwrap()
+    };
+    for arguments in [&["list"][..], &["list", "--json"], &["show", "quick-tour"], &["show", "none"]] {
+        let output = run(arguments);
+        assert_eq!((output.status.code(), out(&output)), (Some(2), ""), "{arguments:?}");
+        let missing = format!("--workflow-dir: there is no directory {}", sandbox.path().join("none").display());
+        assert!(err(&output).contains(&missing), "{}", err(&output));
+    }
+    let output = run(&["call", "list_workflows"]);
+    assert!(output.status.success() && out(&output).contains("quick-tour"), "{}", err(&output));
+    assert!(out(&output).contains("none"), "{}", out(&output));
+    assert!(run(&["session", "list"]).status.success());
+    let mut client = testkit::Client::spawn(sandbox.command([&workspace, &flag]));
+    client.initialize("2025-06-18");
+    assert!(client.call("list_workflows", json!({})).ok().contains("none"));
+    assert!(client.log().contains("--workflow-dir: there is no directory"));
+    testkit::write_corpus(&sandbox.path().join("none"), testkit::MINI);
+    assert!(client.call("list_workflows", json!({})).ok().contains("mini"));
 }
