@@ -26,7 +26,8 @@ A flag goes over its environment variable, that over workflow-server.toml; some 
 settings have no flag. `workflow-server config show` prints all of them with \
 where each value came from.
 
-Exit codes: 0 done, 1 failed or refused, 2 the command line or a setting cannot be understood.";
+Exit codes: 0 done; 1 failed, refused, or `show` found errors in the definition;
+2 the command line or a setting cannot be understood.";
 
 /// Serves workflows to coding agents over MCP and keeps their sessions.
 ///

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// Done; also when the reader of the output went away.
 pub(crate) const OK: u8 = 0;
-/// Something failed or was refused; what was asked for did not happen.
+/// Something failed or was refused, so that what was asked for did not happen; or what was shown or checked has errors.
 pub(crate) const FAILED: u8 = 1;
 /// The command line, the environment or the configuration cannot be understood; nothing was tried.
 pub(crate) const USAGE: u8 = 2;

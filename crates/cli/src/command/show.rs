@@ -1,7 +1,7 @@
 //! `show`: a workflow or one of its activities.
 
 use clap::Args;
-use workflow_corpus::{Activity, Step, StepKind, TERMINAL, Workflow, WorkflowError};
+use workflow_corpus::{Activity, Severity, Step, StepKind, TERMINAL, Workflow, WorkflowError};
 use workflow_mcp::definition;
 
 use crate::config::Config;
@@ -17,7 +17,9 @@ const SHORT: usize = 70;
 /// Shows a workflow as a graph, or one of its activities as agents are served it
 ///
 /// The graph has the activities with their steps by kind, the gates at which somebody is asked, and where each activity
-/// leads. --yaml prints the definition as it was understood instead.
+/// leads. --yaml prints the definition as it was understood instead. What is wrong goes to stderr, with its place and what
+/// to do. Exit code 1 when there is an error among it, also when the definition loads in spite of it and is shown;
+/// warnings alone are exit code 0.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   workflow-server show quick-tour            activities, gates and routes
@@ -50,15 +52,17 @@ impl Show {
             }
             Err(error) => return Err(Failure::failed(error.to_string())),
         };
-        for diagnostic in &workflow.diagnostics {
-            printer::diagnose(diagnostic);
-        }
+        // The same that `list` counts.
+        let techniques = corpus.technique_diagnostics(&workflow);
+        let found = || workflow.diagnostics.iter().chain(techniques.iter());
+        found().for_each(printer::diagnose);
         match activity {
             None if self.yaml => printer::print(&workflow_yaml::to_string(&definition::workflow(&workflow)))?,
             None => printer::print(&overview(&workflow, corpus.root_label(workflow.key.root)))?,
             Some(activity) => printer::print(&body(&workflow, activity)?)?,
         }
-        Ok(())
+        let whole = workflow.load_errors.is_empty() && found().all(|one| one.severity != Severity::Error);
+        if whole { Ok(()) } else { Err(Failure::Told) }
     }
 }
 

@@ -65,7 +65,7 @@ fn a_broken_definition_is_named_and_takes_nothing_down() {
     let broken = sandbox.workflows().join("mini/activities/02-ship.yaml");
     std::fs::write(&broken, "id: ship\nsteps: [\n").unwrap();
     let shown = sandbox.run(&["show", "mini"]);
-    assert!(shown.status.success(), "{}", err(&shown));
+    assert_eq!(shown.status.code(), Some(1), "{}", err(&shown));
     assert!(err(&shown).contains("02-ship.yaml:"), "{}", err(&shown));
     assert!(out(&shown).contains("plan  Plan") && out(&shown).contains("does not load"), "{}", out(&shown));
     let listed: Value = serde_json::from_slice(&sandbox.run(&["list", "--json"]).stdout).unwrap();
@@ -73,6 +73,44 @@ fn a_broken_definition_is_named_and_takes_nothing_down() {
     let table = sandbox.run(&["list"]);
     assert!(out(&table).contains("degraded, 1 error "), "{}", out(&table));
     assert!(err(&table).contains("`workflow-server show mini`"), "{}", err(&table));
+}
+
+/// `list` and `show` agree: whatever it is that has an error, the exit code says so, and what can be shown is shown.
+#[test]
+fn the_exit_code_of_show_tells_whether_there_are_errors() {
+    let (plan, ship, greet) =
+        ("mini/activities/01-plan.yaml", "mini/activities/02-ship.yaml", "mini/techniques/greet.md");
+    for (file, from, to, status) in [
+        (plan, "name: Plan", "name: Plan", "ok"),
+        (greet, "## Capability", "## Remarks\n\nNone.\n\n## Capability", "ok"),
+        (plan, "name: Plan", "nome: Plan", "degraded"),
+        (ship, "steps:", "steps: [", "degraded"),
+        (greet, "## Capability", "## Capabilities", "degraded"),
+        ("mini/workflow.yaml", "initialActivity: plan", "initialActivity: none", "degraded"),
+        ("mini/workflow.yaml", "initialActivity: plan", "initialActivity: [", "broken"),
+        ("mini/workflow.yaml", "title: Mini", "title: a: b", "broken"),
+    ] {
+        let sandbox = sandbox();
+        let path = sandbox.workflows().join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        std::fs::write(&path, text.replace(from, to)).unwrap();
+        let listed: Value = serde_json::from_slice(&sandbox.run(&["list", "--json"]).stdout).unwrap();
+        let listed = listed.as_array().unwrap().iter().find(|workflow| workflow["id"] == "mini");
+        // What has no readable heading is named on stderr and not in the list.
+        assert_eq!(listed.map_or("broken", |workflow| workflow["status"].as_str().unwrap()), status, "{to}");
+        for arguments in
+            [&["show", "mini"][..], &["show", "mini", "--yaml"], &["show", "child"], &["show", "mini/plan"]]
+        {
+            let shown = sandbox.run(arguments);
+            let code = i32::from(status != "ok" && arguments[1] != "child");
+            assert_eq!(shown.status.code(), Some(code), "{to}: {arguments:?}: {}", err(&shown));
+            assert_eq!(err(&shown).contains("error: "), code == 1, "{to}: {arguments:?}: {}", err(&shown));
+            if arguments[1] == "mini" {
+                assert_eq!(out(&shown).is_empty(), status == "broken", "{to}: {arguments:?}: {}", out(&shown));
+            }
+        }
+    }
 }
 
 #[test]
