@@ -1,5 +1,7 @@
 //! How composed content is laid out on the wire and replaced by markers (spec 02 §4, §9.3–§9.5).
 
+mod rules;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -9,6 +11,8 @@ use crate::{
     ledger::{Ledger, content_hash, marker, technique_keys},
     state::{ContextMode, Session},
 };
+
+pub(crate) use rules::rules;
 
 /// What stands between the bundle and the body of `get_workflow` and `get_activity`.
 pub(crate) const SEPARATOR: &str = "\n\n---\n\n";

@@ -83,7 +83,7 @@ impl Sizes {
 /// One session of one workflow.
 pub(super) struct Session<'b> {
     pub(super) sizes: Sizes,
-    bench: &'b Bench,
+    pub(super) bench: &'b Bench,
     index: String,
     folder: PathBuf,
     persistent: bool,

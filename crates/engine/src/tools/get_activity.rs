@@ -11,7 +11,9 @@ use crate::{
     Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool,
     batch::{self, Limit},
     body::{Sections, artifact_list, enforcement_notes},
-    delivery::{BundleMode, Delivery, Projection, SEPARATOR, chars, hashes, refers_back, with_hash, yaml, yaml_member},
+    delivery::{
+        BundleMode, Delivery, Projection, SEPARATOR, chars, hashes, refers_back, rules, with_hash, yaml, yaml_member,
+    },
     dispatch,
     ledger::{Ledger, content_hash, marker},
     schema::input_schema,
@@ -58,7 +60,8 @@ struct Params {
 }
 
 const BUNDLE_NOTE: &str = "delivery: unchanged = you already received this value; its full copy carries the same \
-                           content_hash. If it is no longer in your context, call get_activity with bundle: full.";
+                           content_hash. Among the rules, an owner with a marker stands for all rules owner::*. If \
+                           it is no longer in your context, call get_activity with bundle: full.";
 
 const STEP_NOTE: &str = "Each block is what get_technique { step_id } would return. Take the steps in order and print \
                          \"▶ step <step_id>\" before each; a listed step needs no call. A block of a loop body serves \
@@ -85,7 +88,7 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let activity = call.activity()?;
     let artifacts = call.env.corpus.artifacts(&activity);
     let enforcement = enforcement_notes(&activity);
-    let rules: Vec<String> = workflow.rules.activity.iter().chain(&workflow.rules.universal).cloned().collect();
+    let inherited: Vec<String> = workflow.rules.activity.iter().chain(&workflow.rules.universal).cloned().collect();
 
     let session = call.session()?;
     let dispatched = dispatch::kind(session, &scope);
@@ -96,7 +99,7 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let sections = Sections {
         session_index: &session.session_index,
         activity: &activity,
-        activity_rules: delivery.rules(&rules),
+        activity_rules: delivery.activity_rules(&inherited),
         enforcement_notes: &enforcement,
         artifacts: &artifacts,
     };
@@ -126,7 +129,7 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
         meta.insert("artifact_prefix".to_owned(), prefix.clone().into());
     }
     meta.insert("artifacts".to_owned(), artifact_list(&artifacts));
-    meta.insert("activity_rules".to_owned(), rules.into());
+    meta.insert("activity_rules".to_owned(), inherited.into());
     meta.insert("dispatch".to_owned(), dispatched.into());
     meta.insert("batch".to_owned(), reading.into());
     if !bundled.is_empty() {
@@ -229,7 +232,8 @@ impl BundledStep {
 struct Response {
     ledger: Ledger,
     members: Map<String, Value>,
-    rules_hash: Option<String>,
+    /// Of the rules, which cannot carry their own.
+    hashes: Map<String, Value>,
     bundled: Vec<BundledStep>,
     warnings: Vec<Warning>,
     /// Links of bundled techniques that lead nowhere; reported after everything else.
@@ -243,7 +247,7 @@ impl Response {
             members.insert("bundle_mode".to_owned(), "reference".into());
             members.insert("bundle_note".to_owned(), BUNDLE_NOTE.into());
         }
-        Self { ledger, members, rules_hash: None, bundled: Vec::new(), warnings: Vec::new(), dangling: Vec::new() }
+        Self { ledger, members, hashes: Map::new(), bundled: Vec::new(), warnings: Vec::new(), dangling: Vec::new() }
     }
 
     /// Techniques, rules and unresolved references (spec 02 §3.2).
@@ -264,10 +268,9 @@ impl Response {
             self.members.insert("techniques".to_owned(), techniques.into());
         }
         if !bundle.rules.is_empty() {
-            let rules: Vec<Value> = bundle.rules.into_iter().map(|(name, text)| vec![name, text].into()).collect();
-            let (value, hash) = self.list("bundle:rules", rules.into());
+            let (value, hashes) = rules(&bundle.rules, &mut self.ledger);
             self.members.insert("rules".to_owned(), value);
-            self.rules_hash = hash;
+            self.hashes = hashes;
         }
         if !bundle.unresolved.is_empty() {
             self.members.insert("unresolved".to_owned(), bundle.unresolved.into());
@@ -329,36 +332,29 @@ impl Response {
     }
 
     /// The small document of the inherited rules: in full with its hash, or a marker; empty without rules.
-    fn rules(&mut self, rules: &[String]) -> Map<String, Value> {
+    fn activity_rules(&mut self, rules: &[String]) -> Map<String, Value> {
         let mut members = Map::new();
         if !rules.is_empty() {
-            let (value, hash) = self.list("activity_rules", rules.to_vec().into());
-            members.insert("activity_rules".to_owned(), value);
-            if let Some(hash) = hash {
+            let value = Value::from(rules.to_vec());
+            let hash = content_hash(&workflow_yaml::to_string(&value));
+            let key = format!("activity_rules:{hash}");
+            if self.ledger.held_before(&key, &hash) {
+                members.insert("activity_rules".to_owned(), marker(&hash).into());
+            } else {
+                self.ledger.record(key, &hash);
+                members.insert("activity_rules".to_owned(), value);
                 members.insert("content_hashes".to_owned(), hashes("activity_rules", &hash));
             }
         }
         members
     }
 
-    /// A content-keyed list: its marker, or itself with the hash that must stand beside it.
-    fn list(&mut self, channel: &str, value: Value) -> (Value, Option<String>) {
-        let hash = content_hash(&workflow_yaml::to_string(&value));
-        let key = format!("{channel}:{hash}");
-        if self.ledger.held_before(&key, &hash) {
-            (marker(&hash).into(), None)
-        } else {
-            self.ledger.record(key, &hash);
-            (value, Some(hash))
-        }
-    }
-
     /// What stands above the separator.
     fn above(&mut self) -> String {
         let dangling = std::mem::take(&mut self.dangling);
         self.warn(dangling);
-        if let Some(hash) = self.rules_hash.take() {
-            self.members.insert("content_hashes".to_owned(), hashes("rules", &hash));
+        if !self.hashes.is_empty() {
+            self.members.insert("content_hashes".to_owned(), std::mem::take(&mut self.hashes).into());
         }
         yaml(std::mem::take(&mut self.members))
     }

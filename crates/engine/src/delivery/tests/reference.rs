@@ -30,6 +30,43 @@ fn reference_delivery_replaces_what_the_scope_holds() {
 }
 
 #[test]
+fn rules_that_are_held_are_not_repeated_for_new_ones_beside_them() {
+    let mut world = walk();
+    world.enter("first");
+    let first = world.get_activity(&json!({"agent_id": "w"}));
+    world.enter("second");
+    let second = world.get_activity(&json!({"agent_id": "w", "bundle": "reference"}));
+    let [shared, plan, brief] = second.above["rules"].as_array().unwrap().as_slice() else {
+        panic!("{}", second.above["rules"])
+    };
+    assert_eq!(
+        (&plan[0], &shared[0], &brief[0]),
+        (&json!("plan::plan-rule"), &json!("shared"), &json!("alpha::be-brief"))
+    );
+    assert!(plan[1].is_string() && brief[1].is_string() && is_marker(&shared[1]));
+    assert_eq!(shared[1]["content_hash"], first.above["content_hashes"]["rules/shared"]);
+    assert_eq!(keys(&second.above["content_hashes"]), ["rules", "rules/plan"]);
+
+    // The third has one new rule; all others are held, in two parts from two answers.
+    world.enter("third");
+    let third = world.get_activity(&json!({"agent_id": "w", "bundle": "reference"}));
+    let rules = third.above["rules"].as_array().unwrap();
+    assert!(is_marker(&rules[0][1]) && rules[1][1].is_string() && is_marker(&rules[2][1]), "{rules:?}");
+    assert_eq!(
+        rules[2],
+        json!(["plan", {"delivery": "unchanged", "content_hash": second.above["content_hashes"]["rules/plan"]}])
+    );
+
+    // A list that went out in parts is held whole.
+    let again = world.get_activity(&json!({"agent_id": "w", "bundle": "reference"}));
+    assert_eq!(again.above["rules"]["content_hash"], third.above["content_hashes"]["rules"]);
+    let forced = world.get_activity(&json!({"agent_id": "w", "bundle": "full"}));
+    assert!(forced.above["rules"].as_array().unwrap().iter().all(|rule| rule[1].is_string()));
+    let other = world.get_activity(&json!({"agent_id": "other", "bundle": "reference"}));
+    assert_eq!(other.above["rules"], forced.above["rules"], "what another scope holds is not referred to");
+}
+
+#[test]
 fn shared_blocks_of_a_new_technique_collapse_within_a_response_too() {
     let mut world = walk();
     world.enter("first");

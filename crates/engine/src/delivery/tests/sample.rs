@@ -11,7 +11,7 @@ pub(super) fn technique(name: &str, size: usize) -> String {
     format!(
         "---\nmetadata:\n  version: 1.0.0\n---\n\n## Capability\n\nDoes {name}.\n\n## Inputs\n\n### main_subject\n\nWhat \
          {name} is about.\n\n## Outputs\n\n### {name}_result\n\nWhat came out.\n\n#### artifact\n\n`{name}.md`\n\n\
-         ## Protocol\n\n- {}\n\n## Rules\n\n### {name}-rule\n\nKeep to {name}.\n",
+         ## Protocol\n\n- {}\n\n## Rules\n\n### {name}-rule\n\nKeep to {name} from the first line to the last; nothing else belongs there, whoever may ask for it.\n",
         "word ".repeat(size / 5).trim()
     )
 }
@@ -61,8 +61,11 @@ pub(super) const ROUTE: &str = "transitions:\n  - to: second\n    isDefault: tru
 pub(super) fn walk() -> World {
     alpha(&[
         ("01-first", activity("first", &(steps(&[("a", "small"), ("b", "other")]) + ROUTE))),
-        ("02-second", activity("second", &(steps(&[("c", "small"), ("d", "large")]) + ROUTE))),
-        ("03-third", activity("third", &steps(&[("e", "other")]))),
+        (
+            "02-second",
+            activity("second", &(format!("techniques: [plan]\n{}", steps(&[("c", "small"), ("d", "large")])) + ROUTE)),
+        ),
+        ("03-third", activity("third", &format!("techniques: [other, plan]\n{}", steps(&[("e", "other")])))),
         ("04-fourth", activity("fourth", &(steps(&[("f", "small")]) + ROUTE))),
     ])
 }
