@@ -9,6 +9,7 @@ mod config;
 mod confirmation;
 mod exit;
 mod log;
+mod place;
 mod printer;
 mod report;
 mod text;

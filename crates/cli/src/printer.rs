@@ -46,13 +46,17 @@ pub(crate) fn warn(message: &str) {
     say(&format!("{}: {message}", styled(POOR.bold(), "warning")));
 }
 
-/// Says what is wrong in a definition and, indented below it, what to do about it.
-pub(crate) fn diagnose(found: &Diagnostic) {
+/// Says what is wrong in a definition, in the file at `path`, and, indented below it, what to do about it.
+pub(crate) fn diagnose(found: &Diagnostic, path: &str) {
     let sign = match found.severity {
         Severity::Error => styled(BAD.bold(), "error"),
         _ => styled(POOR.bold(), "warning"),
     };
-    say(&format!("{sign}: {}: {} [{}]", found.place(), found.issue(), found.code));
+    let place = match (found.line, found.column) {
+        (Some(line), Some(column)) => format!("{path}:{line}:{column}"),
+        _ => path.to_owned(),
+    };
+    say(&format!("{sign}: {place}: {} [{}]", found.issue(), found.code));
     for line in found.help.iter().flat_map(|help| help.lines()) {
         say(&format!("  {line}"));
     }

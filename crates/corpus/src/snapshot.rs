@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::derived::Derived;
@@ -186,6 +187,22 @@ impl Corpus {
     /// The name of a root.
     pub fn root_label(&self, root: usize) -> &str {
         self.roots.get(root).map_or("", Root::label)
+    }
+
+    /// Where a file that a diagnostic names lies on disk: in the root that has it, `from_root` first, then nearest first.
+    /// What is compiled in lies nowhere.
+    pub fn disk_path(&self, from_root: usize, file: &str) -> Option<PathBuf> {
+        let has = |root: &usize| {
+            let known = |files: &Arc<RootFiles>| {
+                files.files.contains_key(file) || files.problems.iter().any(|problem| problem.file == file)
+            };
+            self.files.get(*root).is_some_and(known)
+        };
+        let root = self.lookup_order(from_root).chain(self.lookup..self.files.len()).find(has).unwrap_or(from_root);
+        match self.roots.get(root)? {
+            Root::Directory { path, .. } => Some(path.join(file)),
+            Root::Embedded { .. } => None,
+        }
     }
 
     /// Entries of the roots that could not be followed, or read (FIX-2); `workflow` is the first path segment.

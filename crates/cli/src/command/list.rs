@@ -7,6 +7,7 @@ use workflow_corpus::{ListedWorkflow, Listing, Status};
 use super::session;
 use crate::config::Config;
 use crate::exit::Failure;
+use crate::place;
 use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG};
 use crate::report::counted;
 
@@ -29,12 +30,22 @@ impl List {
             return session::list::print(config, self.json);
         }
         config.check_workflow_dirs().map_err(Failure::Usage)?;
-        let listing = config.library().snapshot().list();
+        let corpus = config.library().snapshot();
+        let listing = corpus.list();
         for warning in &listing.warnings {
-            printer::warn(warning);
+            // An entry directly in a root is named as it is there.
+            let entry =
+                corpus.entry_problems().find(|entry| *warning == format!("`{}`: {}", entry.file, entry.message));
+            match entry {
+                Some(entry) => {
+                    printer::warn(&format!("{}: {}", place::shown(&corpus, 0, &entry.file), entry.message));
+                }
+                None => printer::warn(warning),
+            }
         }
         for error in &listing.load_errors {
-            printer::warn(&format!("{}:{}:{}: [{}] {}", error.file, error.line, error.column, error.code, error.error));
+            let path = place::shown(&corpus, 0, &error.file);
+            printer::warn(&format!("{path}:{}:{}: [{}] {}", error.line, error.column, error.code, error.error));
         }
         let broken = listing.workflows.iter().filter(|workflow| workflow.status != Status::Ok);
         let missing = listing.load_errors.iter().filter_map(|error| error.file.split('/').next());

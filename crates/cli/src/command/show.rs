@@ -1,11 +1,12 @@
 //! `show`: a workflow or one of its activities.
 
 use clap::Args;
-use workflow_corpus::{Activity, Severity, Step, StepKind, TERMINAL, Workflow, WorkflowError};
+use workflow_corpus::{Activity, Diagnostic, Has, Severity, Step, StepKind, TERMINAL, Workflow, WorkflowError};
 use workflow_mcp::definition;
 
 use crate::config::Config;
 use crate::exit::Failure;
+use crate::place;
 use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG, styled};
 use crate::report::{counted, inline, plain};
 
@@ -42,12 +43,13 @@ impl Show {
             Some((id, activity)) => (id, Some(activity)),
             None => (self.what.as_str(), None),
         };
+        let root = corpus.find_workflow_dir(0, id, Has::Manifest).map_or(0, |key| key.root);
+        let path = |file: &str| place::shown(&corpus, root, file);
+        let diagnose = |diagnostic: &Diagnostic| printer::diagnose(diagnostic, &path(&diagnostic.file));
         let workflow = match corpus.workflow(id) {
             Ok(workflow) => workflow,
             Err(WorkflowError::Invalid { issues, .. }) => {
-                for diagnostic in &issues {
-                    printer::diagnose(diagnostic);
-                }
+                issues.iter().for_each(diagnose);
                 return Err(Failure::failed(format!("{id} does not load")));
             }
             Err(error) => return Err(Failure::failed(error.to_string())),
@@ -55,30 +57,30 @@ impl Show {
         // The same that `list` counts.
         let techniques = corpus.technique_diagnostics(&workflow);
         let found = || workflow.diagnostics.iter().chain(techniques.iter());
-        found().for_each(printer::diagnose);
+        found().for_each(diagnose);
         match activity {
             None if self.yaml => printer::print(&workflow_yaml::to_string(&definition::workflow(&workflow)))?,
-            None => printer::print(&overview(&workflow, corpus.root_label(workflow.key.root)))?,
-            Some(activity) => printer::print(&body(&workflow, activity)?)?,
+            None => printer::print(&overview(&workflow, corpus.root_label(root), path))?,
+            Some(activity) => printer::print(&body(&workflow, activity, path)?)?,
         }
         let whole = workflow.load_errors.is_empty() && found().all(|one| one.severity != Severity::Error);
         if whole { Ok(()) } else { Err(Failure::Told) }
     }
 }
 
-fn body(workflow: &Workflow, id: &str) -> Result<String, Failure> {
+fn body(workflow: &Workflow, id: &str, path: impl Fn(&str) -> String) -> Result<String, Failure> {
     if let Some(activity) = workflow.activity(id) {
         return Ok(activity.body.clone());
     }
     if let Some(error) = workflow.load_error(id) {
         // What is wrong with the file has been said.
-        return Err(Failure::failed(format!("{id} does not load: {}", error.file)));
+        return Err(Failure::failed(format!("{id} does not load: {}", path(&error.file))));
     }
     let ids: Vec<&str> = workflow.activities.iter().map(|activity| activity.id.as_str()).collect();
     Err(Failure::failed(format!("{} has no activity {id}; it has {}", workflow.key.id, ids.join(", "))))
 }
 
-fn overview(workflow: &Workflow, source: &str) -> String {
+fn overview(workflow: &Workflow, source: &str, path: impl Fn(&str) -> String) -> String {
     let mut text = format!(
         "{}  {} {}\n",
         styled(STRONG, &plain(&workflow.title)),
@@ -102,7 +104,7 @@ fn overview(workflow: &Workflow, source: &str) -> String {
         text.push_str(&node(workflow, activity));
     }
     for error in &workflow.load_errors {
-        let place = format!("{}:{}:{}", error.file, error.line, error.column);
+        let place = format!("{}:{}:{}", path(&error.file), error.line, error.column);
         text.extend(["\n ", &styled(BAD, "✗"), " ", &styled(BAD, &plain(&error.activity_id))]);
         text.extend(["  does not load: ", &place, "\n"]);
     }

@@ -137,6 +137,69 @@ fn a_mistake_in_a_definition_is_shown_with_what_to_do() {
     assert!(err(&sandbox.run(&["list"])).contains("`workflow-server show mini`"));
 }
 
+/// Whatever file is named, and wherever somebody stands, the path can be opened as it is printed.
+#[cfg(unix)]
+#[test]
+fn the_files_that_are_named_can_be_opened() {
+    let sandbox = sandbox();
+    let workflows = [sandbox.workspace().join(".workflows"), sandbox.home().join(".config/workflow-server/workflows")];
+    for (root, prefix) in workflows.iter().zip(["near", "far"]) {
+        testkit::write_corpus(root, testkit::MINI);
+        let [broken, degraded, unlisted] = ["broken", "degraded", "unlisted"].map(|name| format!("{prefix}-{name}"));
+        for (id, file, from, to) in [
+            (&degraded, "activities/02-ship.yaml", "steps:", "steps: ["),
+            (&degraded, "techniques/greet.md", "## Capability", "## Capabilities"),
+            (&broken, "workflow.yaml", "initialActivity: plan", "initialActivity: ["),
+            (&unlisted, "workflow.yaml", "title: Mini", "title: a: b"),
+        ] {
+            if !root.join(id).exists() {
+                testkit::copy_tree(&root.join("mini"), &root.join(id));
+                let manifest = std::fs::read_to_string(root.join(id).join("workflow.yaml")).unwrap();
+                let manifest = manifest.replace("id: mini", &format!("id: {id}"));
+                std::fs::write(root.join(id).join("workflow.yaml"), manifest).unwrap();
+            }
+            let path = root.join(id).join(file);
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(text.contains(from), "{text}");
+            std::fs::write(path, text.replace(from, to)).unwrap();
+        }
+        std::os::unix::fs::symlink("nowhere", root.join(format!("{prefix}-gone.yaml"))).unwrap();
+    }
+    let workspace = format!("--workspace={}", sandbox.workspace().display());
+    let mut seen = std::collections::BTreeSet::new();
+    for cwd in [sandbox.path(), sandbox.workspace(), workflows[0].join("near-degraded"), sandbox.home(), "/".into()] {
+        let commands = ["near", "far"].map(|prefix| ["broken", "degraded"].map(|name| format!("{prefix}-{name}")));
+        let mut commands: Vec<Vec<&str>> = commands.as_flattened().iter().map(|id| vec!["show", id]).collect();
+        commands.extend([vec!["list"], vec!["show", "near-degraded/ship"]]);
+        for arguments in commands {
+            let mut command = sandbox.command(arguments.iter().copied().chain([workspace.as_str()]));
+            let output = command.current_dir(&cwd).stdin(Stdio::null()).output().unwrap();
+            let told = err(&output);
+            let places = told.lines().filter(|line| line.starts_with("error: ") || line.starts_with("warning: "));
+            let mut named = 0;
+            for line in places.filter(|line| line.contains(".yaml") || line.contains(".md")) {
+                let words = line.split_once(": ").unwrap().1.trim_start_matches("ship does not load: ");
+                let path = std::path::Path::new(words.split(':').next().unwrap());
+                assert!(cwd.join(path).symlink_metadata().is_ok(), "{arguments:?} in {}: {line}", cwd.display());
+                let below = cwd.join(path).starts_with(&cwd);
+                assert_eq!(path.is_relative(), below, "{arguments:?} in {}: {line}", cwd.display());
+                seen.insert(cwd.join(path));
+                named += 1;
+            }
+            assert!(named > 0, "{arguments:?}: {told}");
+            if arguments == ["show", "far-degraded"] {
+                let graph = out(&output);
+                let place = graph.split_once("does not load: ").unwrap().1.split(':').next().unwrap();
+                assert!(cwd.join(place).is_file(), "{graph}");
+            }
+        }
+    }
+    let names: Vec<_> = seen.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+    for name in ["02-ship.yaml", "greet.md", "01-plan.yaml", "workflow.yaml", "near-gone.yaml", "far-gone.yaml"] {
+        assert!(names.contains(&name), "{name} is not among {seen:?}");
+    }
+}
+
 #[test]
 fn definitions_are_shown() {
     let sandbox = sandbox();

@@ -137,3 +137,22 @@ fn links_are_followed_inside_the_root_only() {
     assert_eq!(workflow.activities.len(), 1);
     assert_eq!(listing.workflows[1].status, Status::Degraded);
 }
+
+#[test]
+fn a_file_lies_in_the_root_that_has_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| dir.path().join(name);
+    write(&place("near"), &[("tea/workflow.yaml", ""), ("both/workflow.yaml", "")]);
+    write(&place("far"), &[("cake/workflow.yaml", ""), ("both/workflow.yaml", "")]);
+    let root = |name: &str| Root::Directory { path: place(name), label: name.to_owned() };
+    let bundled = embedded(2, &[("pie/workflow.yaml", "")]);
+    let corpus = Library::new(vec![root("near"), root("far"), bundled], None).snapshot();
+    let at = |from, file: &str| corpus.disk_path(from, file);
+    assert_eq!(at(0, "both/workflow.yaml"), Some(place("near/both/workflow.yaml")));
+    assert_eq!(at(1, "both/workflow.yaml"), Some(place("far/both/workflow.yaml")));
+    assert_eq!(at(0, "cake/workflow.yaml"), Some(place("far/cake/workflow.yaml")));
+    assert_eq!(at(1, "tea/workflow.yaml"), Some(place("near/tea/workflow.yaml")));
+    assert_eq!(at(0, "pie/workflow.yaml"), None);
+    assert_eq!(at(1, "cake/activities"), Some(place("far/cake/activities")));
+    assert_eq!(at(9, "none.yaml"), None);
+}
