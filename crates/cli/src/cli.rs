@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
+use clap::{Arg, ArgAction, Args, CommandFactory as _, Parser, Subcommand, ValueHint};
 
 use crate::command;
 
@@ -115,6 +115,29 @@ impl Flags {
     }
 }
 
+/// The command line. Every command takes the settings; in full they stand in the help of the whole program and of
+/// `serve`, elsewhere one line says where.
+pub(crate) fn command_line() -> clap::Command {
+    let command = Cli::command();
+    let settings: Vec<Arg> = command.get_arguments().filter(|argument| argument.is_global_set()).cloned().collect();
+    command.mut_subcommands(|one| match one.get_name() {
+        "serve" => one,
+        "demo" => without_settings(one, &settings, ""),
+        _ => without_settings(one, &settings, "Settings: see `workflow-server --help`"),
+    })
+}
+
+/// Takes settings out of the help of a command and of those below it; they are accepted as before.
+fn without_settings(command: clap::Command, settings: &[Arg], note: &str) -> clap::Command {
+    let after = command.get_after_help().map(ToString::to_string);
+    let after: Vec<&str> = after.as_deref().into_iter().chain([note]).filter(|part| !part.is_empty()).collect();
+    let after = after.join("\n\n");
+    // What a command has already is not handed down to it.
+    let command = command.args(settings.iter().map(|setting| setting.clone().hide(true)));
+    let command = if after.is_empty() { command } else { command.after_help(after) };
+    command.mut_subcommands(|one| without_settings(one, settings, note))
+}
+
 /// One file each in `command/`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -143,14 +166,14 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
+    use clap::FromArgMatches as _;
 
     use super::*;
     use crate::config::SETTINGS;
 
     #[test]
     fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
+        command_line().debug_assert();
     }
 
     #[test]
@@ -159,6 +182,60 @@ mod tests {
         let flags: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
         for flag in SETTINGS.iter().filter_map(|setting| setting.flag) {
             assert!(flags.contains(&flag), "--{flag}");
+        }
+    }
+
+    /// Every command with the words that call it.
+    fn commands(command: &clap::Command, words: &[String]) -> Vec<(Vec<String>, clap::Command)> {
+        let words = [words, &[command.get_name().to_owned()]].concat();
+        let below = command.get_subcommands().filter(|one| one.get_name() != "help");
+        let below = below.flat_map(|one| commands(one, &words)).collect();
+        [vec![(words, command.clone())], below].concat()
+    }
+
+    #[test]
+    fn every_command_takes_the_settings_and_two_explain_them() {
+        let mut built = command_line();
+        built.build();
+        let settings: Vec<Arg> = command_line().get_arguments().filter(|one| one.is_global_set()).cloned().collect();
+        let all = commands(&built, &[]);
+        assert!(settings.len() > 10 && all.len() > 15, "{}, {}", settings.len(), all.len());
+        for (words, mut command) in all {
+            let name = words[1..].join(" ");
+            let (long, short) = (command.render_long_help().to_string(), command.render_help().to_string());
+            let is_full = matches!(name.as_str(), "" | "serve");
+            for setting in &settings {
+                let flag = format!("--{}", setting.get_long().unwrap());
+                let listed = |help: &str| help.lines().any(|line| line.trim_start().starts_with(&flag));
+                assert_eq!(listed(&long), is_full && !setting.is_hide_set(), "{flag} in the help of {name:?}");
+                assert!(is_full || !listed(&short), "{flag} in the short help of {name:?}");
+                let value = setting.get_action().takes_values().then(|| "1".to_owned());
+                let line = words.iter().cloned().chain([flag]).chain(value);
+                let taken = command_line().try_get_matches_from(line).map_err(|error| error.kind());
+                assert_ne!(taken.err(), Some(clap::error::ErrorKind::UnknownArgument), "{setting} of {name:?}");
+            }
+            for help in [long, short] {
+                let pointed = help.matches("Settings: see `workflow-server --help`").count();
+                assert_eq!(pointed, usize::from(!is_full && name != "demo"), "{name:?}: {help}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_setting_holds_wherever_it_stands() {
+        let parse = |arguments: &[&str]| {
+            let all = std::iter::once(&"workflow-server").chain(arguments);
+            Cli::from_arg_matches(&command_line().try_get_matches_from(all).unwrap()).unwrap().flags
+        };
+        for arguments in [
+            &["--workspace", "/w", "--workflow-dir=/a", "session", "list", "--workflow-dir=/b"][..],
+            &["session", "--workspace", "/w", "--workflow-dir=/b", "list"],
+            &["session", "list", "--workspace", "/w", "--workflow-dir=/b"],
+            &["demo", "--workspace", "/w", "--workflow-dir=/b"],
+        ] {
+            let flags = parse(arguments);
+            assert_eq!(flags.workspace, Some("/w".into()), "{arguments:?}");
+            assert_eq!(flags.workflow_dir.last(), Some(&"/b".into()), "{arguments:?}");
         }
     }
 

@@ -16,14 +16,15 @@ mod text;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 
 use crate::cli::{Cli, Command};
 use crate::config::{Config, Surroundings};
 use crate::exit::Failure;
 
 fn main() -> ExitCode {
-    exit::code(run(Cli::parse()))
+    let said = cli::command_line().get_matches();
+    exit::code(run(Cli::from_arg_matches(&said).unwrap_or_else(|error| error.exit())))
 }
 
 fn run(cli: Cli) -> Result<(), Failure> {
