@@ -17,10 +17,10 @@ const SHORT: usize = 70;
 
 /// Shows a workflow as a graph, or one of its activities as agents are served it
 ///
-/// The graph has the activities with their steps by kind, the gates at which somebody is asked, and where each activity
-/// leads. --yaml prints the definition as it was understood instead. What is wrong goes to stderr, with its place and what
-/// to do. Exit code 1 when there is an error among it, also when the definition loads in spite of it and is shown;
-/// warnings alone are exit code 0.
+/// The graph has the activities in the order of their routes, with their steps by kind, the gates at which somebody is
+/// asked, and where each activity leads. --yaml prints the definition as it was understood instead. What is wrong goes to
+/// stderr, with its place and what to do. Exit code 1 when there is an error among it, also when the definition loads in
+/// spite of it and is shown; warnings alone are exit code 0.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   workflow-server show quick-tour            activities, gates and routes
@@ -99,7 +99,7 @@ fn overview(workflow: &Workflow, source: &str, path: impl Fn(&str) -> String) ->
         facts.push(counted(rules, "rule"));
     }
     text.extend([styled(DIM, &plain(&facts.join(" · "))).as_str(), "\n"]);
-    for activity in &workflow.activities {
+    for activity in workflow.activities_by_route() {
         text.push('\n');
         text.push_str(&node(workflow, activity));
     }

@@ -20,6 +20,8 @@ pub(crate) struct Activity {
     pub(crate) entered_at: Option<String>,
     /// Sum over its visits; the open one counts up to the last event.
     pub(crate) ms: Option<i64>,
+    /// Where it stands on the way: by its first visit, then by the routes.
+    pub(crate) place: (usize, usize),
     /// Steps reported with an output.
     pub(crate) steps: usize,
     pub(crate) outcomes: Vec<String>,
@@ -112,8 +114,11 @@ pub(super) fn activities(source: &Source<'_>, visits: &[Visit]) -> Vec<Activity>
             ids.push(id);
         }
     }
+    let way = source.workflow.map(workflow_corpus::Workflow::activities_by_route).unwrap_or_default();
     ids.into_iter()
         .map(|id| {
+            let first = visits.iter().position(|visit| visit.activity == id);
+            let on_way = way.iter().position(|activity| activity.id == id);
             let own = || visits.iter().filter(|visit| visit.activity == id);
             let definition = declared.iter().find(|activity| activity.id == id);
             Activity {
@@ -124,6 +129,7 @@ pub(super) fn activities(source: &Source<'_>, visits: &[Visit]) -> Vec<Activity>
                 visits: own().count(),
                 entered_at: own().next().map(|visit| visit.entered.text()),
                 ms: own().map(|visit| visit.until.0.saturating_sub(visit.entered.0)).reduce(i64::saturating_add),
+                place: (first.unwrap_or(usize::MAX), on_way.unwrap_or(usize::MAX)),
                 steps: steps(session, id),
                 outcomes: outcomes(source, id),
             }

@@ -246,6 +246,9 @@ Variables
     assert!(shown.contains("nowhere  when plan_approved == true  ✗ no such activity"), "{shown}");
     let tour = out(&sandbox.run(&["show", "quick-tour", "--with-bundled"]));
     assert!(tour.contains("look-back    when choose-pace is answered short"), "{tour}");
+    let nodes = tour.lines().filter(|line| line.starts_with([' ']) && line[1..].starts_with(['▶', '●']));
+    let nodes: Vec<&str> = nodes.map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    assert_eq!(nodes, ["look-around", "visit-stops", "send-postcard", "look-back", "wrap-up"]);
     assert!(tour.contains("↳ child workflow postcard") && tour.lines().all(|line| line.trim_end() == line), "{tour}");
 }
 

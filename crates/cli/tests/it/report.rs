@@ -115,6 +115,27 @@ fn a_session_is_shown_for_people() {
     }
 }
 
+/// What was visited first comes first, and what is ahead in the order in which it is come by.
+#[test]
+fn activities_are_shown_in_the_order_of_the_way() {
+    let sandbox = sandbox();
+    let shown = |expected: &[&str]| {
+        let shown = out(&sandbox.run(&["session", "show", "tour", "--with-bundled"]));
+        let rows = shown.split_once("\nActivities\n").unwrap().1.split("\n\n").next().unwrap();
+        let rows: Vec<String> =
+            rows.lines().map(|row| row.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(rows, expected);
+    };
+    let call = |arguments: &[&str]| out(&sandbox.run(&[&["call"], arguments, &["--with-bundled"]].concat()));
+    let started = call(&["start_session", "workflow_id=quick-tour", "planning_slug=tour"]);
+    let index = serde_json::from_str::<Value>(&started).unwrap()["session_index"].as_str().unwrap().to_owned();
+    shown(&["· look-around", "· visit-stops", "· send-postcard", "· look-back", "· wrap-up"]);
+    let index = format!("session_index={index}");
+    call(&["next_activity", &index, "activity_id=look-around"]);
+    call(&["next_activity", &index, "activity_id=look-back"]);
+    shown(&["✓ look-around", "▶ look-back", "· visit-stops", "· send-postcard", "· wrap-up"]);
+}
+
 #[test]
 fn a_session_that_does_not_open_is_not_told() {
     let sandbox = sandbox();

@@ -200,9 +200,10 @@ fn waiting(gate: &Gate) -> String {
 }
 
 fn progress(report: &Report) -> String {
-    let rows: Vec<_> = report
-        .activities
-        .iter()
+    let mut activities: Vec<_> = report.activities.iter().collect();
+    activities.sort_by_key(|activity| activity.place);
+    let rows: Vec<_> = activities
+        .into_iter()
         .map(|activity| {
             let (sign, style) = match activity.state {
                 State::Done => ("✓", GOOD),
