@@ -161,7 +161,7 @@ pub(crate) fn manifest_uncheckable(left: &str, workflow: &Workflow) -> Warning {
 /// The checks of a step manifest in order: missing, unexpected, order, empty outputs.
 pub(crate) fn step_manifest(activity: &Activity, manifest: &[ManifestEntry<'_>]) -> Vec<Warning> {
     let steps = activity.flat_steps();
-    let found: Vec<Option<usize>> = manifest.iter().map(|entry| position(&steps, entry.step)).collect();
+    let found: Vec<Option<usize>> = manifest.iter().map(|entry| position(activity, &steps, entry.step)).collect();
     let mut warnings = Vec::new();
     warnings.extend(steps_missing(&activity.id, &steps, &found));
     warnings.extend(steps_unexpected(&activity.id, manifest, &found));
@@ -173,16 +173,14 @@ pub(crate) fn step_manifest(activity: &Activity, manifest: &[ManifestEntry<'_>])
     warnings
 }
 
-/// Position of the step that a manifest id names: a bare id is the first of that id.
-fn position(steps: &[FlatStep<'_>], id: &str) -> Option<usize> {
-    steps
-        .iter()
-        .position(|step| step.step.id == id)
+/// Position of the step that a manifest id names: a bare id is the first of that id. A checkpoint may also be named as
+/// it was yielded, with the round of its loop, or by its base (spec 03 §6.2).
+fn position(activity: &Activity, steps: &[FlatStep<'_>], id: &str) -> Option<usize> {
+    let named = |id: &str| steps.iter().position(|step| step.step.id == id);
+    named(id)
         .or_else(|| steps.iter().position(|step| step.qualified_id == id))
-        .or_else(|| {
-            let first = id.strip_suffix("~1")?;
-            steps.iter().position(|step| step.step.id == first)
-        })
+        .or_else(|| named(id.strip_suffix("~1")?))
+        .or_else(|| named(&activity.checkpoint(id)?.0.id))
 }
 
 fn steps_missing(activity: &str, steps: &[FlatStep<'_>], found: &[Option<usize>]) -> Option<Warning> {
@@ -256,7 +254,7 @@ pub(crate) fn no_fetch(
     let steps = activity.flat_steps();
     let mut uncovered: Vec<&str> = Vec::new();
     for entry in manifest {
-        let Some(step) = position(&steps, entry.step).map(|at| &steps[at]) else { continue };
+        let Some(step) = position(activity, &steps, entry.step).map(|at| &steps[at]) else { continue };
         let StepKind::Technique { binding, .. } = &step.step.kind else { continue };
         let by_step = delivered_steps.contains(step.qualified_id.as_str());
         let covered = by_step || file(&binding.name, &bound).is_some_and(|file| delivered_files.contains(&file));
@@ -272,6 +270,38 @@ pub(crate) fn no_fetch(
                  visit: {}; load a technique (get_technique {{step_id}}) before carrying out its step",
                 activity.id,
                 list(&uncovered)
+            ),
+        )
+    })
+}
+
+/// `W_CHECKPOINT_NOT_YIELDED`: a manifested checkpoint that nobody yielded during this visit, so that nobody was asked.
+pub(crate) fn not_yielded(session: &Session, activity: &Activity, manifest: &[ManifestEntry<'_>]) -> Option<Warning> {
+    let declared = |id: &str| activity.checkpoint(id).map(|(step, _)| step.id.as_str());
+    let yielded: HashSet<&str> = session.history[visit::start(session, Some(activity))..]
+        .iter()
+        .filter(|event| event.activity() == activity.id)
+        .filter(|event| matches!(event.kind(), "checkpoint_reached" | "checkpoint_replayed" | "checkpoint_response"))
+        .filter_map(|event| declared(event.checkpoint()))
+        .collect();
+    let steps = activity.flat_steps();
+    let mut passed: Vec<&str> = Vec::new();
+    for entry in manifest {
+        let Some(step) = position(activity, &steps, entry.step).map(|at| steps[at].step) else { continue };
+        let is_open = matches!(step.kind, StepKind::Checkpoint(_)) && !yielded.contains(step.id.as_str());
+        if is_open && !passed.contains(&entry.step) {
+            passed.push(entry.step);
+        }
+    }
+    (!passed.is_empty()).then(|| {
+        warning(
+            "W_CHECKPOINT_NOT_YIELDED",
+            format!(
+                "checkpoints of `{}` are reported as done, but nobody yielded them during this visit, so nobody was asked: \
+                 {}; yield a checkpoint (yield_checkpoint {{checkpoint_id}}) and wait for its answer, or leave it out of \
+                 the step_manifest if its condition did not hold",
+                activity.id,
+                list(&passed)
             ),
         )
     })

@@ -9,11 +9,25 @@ use crate::validation;
 #[track_caller]
 fn check(from: &str, to: &str, arguments: impl Into<Value>, expected: &[&str]) -> Vec<String> {
     let run = if from.is_empty() { Run::new() } else { Run::at(from) };
+    if !from.is_empty() {
+        let activity = run.activity(from);
+        yielded(&run, from, &activity.checkpoints().iter().map(|(step, _)| step.id.as_str()).collect::<Vec<_>>());
+    }
     let mut arguments = arguments.into();
     arguments["activity_id"] = to.into();
     let reply = run.call("next_activity", arguments.clone());
     assert_eq!(codes(&reply), expected, "{from} → {to} {arguments}: {:#?}", reply.warnings);
     reply.warnings.into_iter().map(|warning| warning.message).collect()
+}
+
+/// Records that these checkpoints were reached.
+fn yielded(run: &Run, activity: &str, ids: &[&str]) {
+    run.ws.change(&run.index, |session| {
+        for id in ids {
+            let event = crate::state::Event::new("checkpoint_reached").with_activity(activity).with_checkpoint(id);
+            session.record(event, crate::Timestamp(0));
+        }
+    });
 }
 
 fn manifest(ids: &[&str]) -> Value {
@@ -55,6 +69,7 @@ fn first_activity_and_transitions() {
 #[test]
 fn version_drift_warns_on_every_call() {
     let run = Run::at("plan");
+    yielded(&run, "plan", &["confirm", "timed", "standing"]);
     run.ws.change(&run.index, |session| session.workflow_version = "0.9.0".to_owned());
     for (tool, arguments) in [
         ("get_workflow", json!({})),
@@ -160,6 +175,54 @@ fn trap_03_14_24_an_ungated_loop_is_required_and_its_body_never() {
     let texts =
         check("steps", "ship", manifest(&["s1", "s2", "s3", "s4", "b1", "b1"]), &["W_STEPS_MISSING", "W_NO_FETCH"]);
     assert!(texts[0].ends_with("`each`"), "{}", texts[0]);
+}
+
+#[test]
+fn a_reported_checkpoint_was_yielded_in_this_visit() {
+    let leave = |run: &Run| {
+        let reply = run.call("next_activity", with(json!({"activity_id": "review"}), plan()));
+        let found = reply.warnings.into_iter().find(|warning| warning.code == "W_CHECKPOINT_NOT_YIELDED");
+        found.map(|warning| warning.message).unwrap_or_default()
+    };
+    let text = leave(&Run::at("plan"));
+    assert!(text.contains("`confirm`, `timed`, `standing`;") && !text.contains("`think`"), "{text}");
+    let run = Run::at("plan");
+    run.ask("confirm", "go");
+    run.ask("timed", "halt");
+    let text = leave(&run);
+    assert!(text.contains("asked: `standing`;"), "{text}");
+    // What was answered in an earlier visit is replayed, and that is a yield too.
+    run.go("plan");
+    assert!(leave(&run).contains("`confirm`, `timed`, `standing`;"));
+}
+
+#[test]
+fn a_checkpoint_of_a_loop_is_reported_as_written_as_yielded_or_by_its_base() {
+    let activity = activity_with_rounds();
+    let check = |ids: &[&str]| {
+        let entries: Vec<_> = ids.iter().map(|step| validation::ManifestEntry { step, output: "done" }).collect();
+        validation::step_manifest(&activity, &entries)
+    };
+    for ids in [&["each", "keep#{item}"][..], &["each", "keep#one", "keep#two"], &["each", "keep"]] {
+        assert_eq!(check(ids), [], "{ids:?}");
+    }
+    let odd = check(&["each", "kept#one"]);
+    assert!(odd[0].message.contains("`kept#one`"), "{odd:?}");
+}
+
+/// An activity whose loop asks in every round.
+fn activity_with_rounds() -> std::sync::Arc<workflow_corpus::Activity> {
+    let ws = crate::workspace::Workspace::over(&[
+        ("rounds/workflow.yaml", "id: rounds\nversion: 1.0.0\ntitle: Rounds\ninitialActivity: go\n"),
+        (
+            "rounds/activities/01-go.yaml",
+            "id: go\nversion: 1.0.0\nname: Go\nsteps:\n  - kind: loop\n    id: each\n    loopType: forEach\n    \
+             variable: item\n    over: items\n    steps:\n      - kind: checkpoint\n        id: \"keep#{item}\"\n        \
+             message: Keep?\n        options:\n          - id: yes_please\n            label: Yes\n          - id: no_thanks\n            \
+             label: No\n",
+        ),
+    ]);
+    ws.corpus.workflow("rounds").expect("it loads").activity("go").expect("the activity").clone()
 }
 
 #[test]

@@ -275,6 +275,7 @@ fn check_manifest(call: &Call<'_>, params: &Params, workflow: &Workflow, left: &
         manifest.iter().map(|(step, output)| ManifestEntry { step, output }).collect();
     let mut found = validation::step_manifest(activity, &entries);
     found.extend(validation::no_fetch(call.env.corpus, call.session()?, activity, &entries));
+    found.extend(validation::not_yielded(call.session()?, activity, &entries));
     Ok(found)
 }
 
