@@ -1,8 +1,8 @@
 //! One tool call from arguments to reply.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
-use workflow_corpus::{Activity, Diagnostic, Severity, TERMINAL, Warning, Workflow, WorkflowError};
+use workflow_corpus::{Activity, ActivityLoadError, Diagnostic, Severity, TERMINAL, Warning, Workflow, WorkflowError};
 
 use crate::{
     Arguments, Environment, Refusal, Reply, Settings, Timestamp, Tool, Workset, checkpoint, limits, lineage, retry,
@@ -185,6 +185,20 @@ impl Call<'_> {
         self.warnings.push(Warning { code, message: message.into() });
     }
 
+    /// Warns of the activities that a workflow lacks because their files do not load.
+    pub(crate) fn warn_unloaded(&mut self, workflow: &Workflow) {
+        for error in &workflow.load_errors {
+            let id = error.activity_id.as_str();
+            let first = workflow.initial_activity.as_deref() == Some(id);
+            let begins = if first { ", with which the workflow begins," } else { "" };
+            let message = format!(
+                "activity `{id}`{begins} cannot be entered: {}. Its author has to repair the definition.",
+                unloaded(workflow, error)
+            );
+            self.warn("W_ACTIVITY_UNLOADED", message);
+        }
+    }
+
     /// Adds the version drift warning at this place; [`apply`] does not repeat it.
     pub(crate) fn warn_drift(&mut self, workflow: &Workflow) -> Result<(), Refusal> {
         let drift = validation::version_drift(self.session()?, workflow);
@@ -278,7 +292,7 @@ pub(crate) fn activity_not_found(workflow: &Workflow, id: &str) -> Refusal {
         known.join(", ")
     );
     if let Some(error) = workflow.load_error(id) {
-        message.push_str(&format_load_error(error));
+        let _ = write!(message, " It was left out because {}.", unloaded(workflow, error));
     }
     message.push_str(" Call next_activity with one of these ids.");
     Refusal::new("ACTIVITY_NOT_FOUND", message)
@@ -287,6 +301,15 @@ pub(crate) fn activity_not_found(workflow: &Workflow, id: &str) -> Refusal {
         .with("valid", known)
 }
 
-fn format_load_error(error: &workflow_corpus::ActivityLoadError) -> String {
-    format!(" It was left out because its file does not load: {}:{}: {}.", error.file, error.line, error.error)
+/// Why an activity was left out of its workflow, with what its author can do; no full stop at the end.
+pub(crate) fn unloaded(workflow: &Workflow, error: &ActivityLoadError) -> String {
+    let errors = workflow.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+    let helps = errors.filter(|found| found.file == error.file).filter_map(|found| found.help.as_deref());
+    let mut advice: Vec<&str> = helps.filter(|help| !help.contains('\n')).take(PLACES).collect();
+    advice.dedup();
+    let mut text = format!("its file does not load: {}:{}:{}: {}", error.file, error.line, error.column, error.error);
+    for help in advice {
+        let _ = write!(text, "; {}", help.trim_end_matches('.'));
+    }
+    text
 }

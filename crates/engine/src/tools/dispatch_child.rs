@@ -105,6 +105,7 @@ fn target(env: &Environment<'_>, arguments: &Arguments) -> Result<Target, Refusa
 fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let params = Params::read(call.arguments)?;
     let workflow = call.load_workflow(&params.workflow_id)?;
+    call.warn_unloaded(&workflow);
     let depth = lineage::of(call.workset).len() + 1;
     let deep = lineage::check_depth(depth)?;
     let repo = params.repo.as_deref().map(repo::normalise).transpose()?;
@@ -262,6 +263,11 @@ fn answer(session_index: &str, workflow: &Workflow, folder: &Folder, promoted: b
         members.insert("planning_slug".to_owned(), folder.slug.as_str().into());
     }
     members.insert("planning_folder_path".to_owned(), folder.path.as_str().into());
+    let next = format!(
+        "hand session_index {session_index} to the child's orchestrator, who begins with get_workflow {{session_index: \
+         \"{session_index}\"}}"
+    );
+    members.insert("next".to_owned(), next.into());
     Reply::json(session_index, members)
 }
 

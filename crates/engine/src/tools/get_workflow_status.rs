@@ -77,6 +77,9 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
             "checkpoint_handle": handle::of_active(env.signer, index, active),
         });
         members.insert("active_checkpoint".to_owned(), waiting);
+        let next = "put the question of present_checkpoint {checkpoint_handle} to the user, and pass the answer to \
+                    respond_checkpoint {checkpoint_handle, option_id}";
+        members.insert("next".to_owned(), next.into());
     }
     let activity = definition.as_deref().and_then(|workflow| workflow.activity(&session.current_activity));
     if activity.is_some_and(|activity| !activity.has_route()) {
@@ -158,6 +161,7 @@ mod tests {
         assert_eq!(status["status"], "blocked");
         assert_eq!(status["active_checkpoint"]["checkpoint_handle"], yielded["checkpoint_handle"]);
         assert_eq!(status["active_checkpoint"]["checkpoint_id"], "confirm");
+        assert!(status["next"].as_str().unwrap().contains("present_checkpoint"));
         assert!(!status.contains_key("last_activity"));
         let answer = json!({"checkpoint_handle": yielded["checkpoint_handle"], "option_id": "go"});
         workspace.call("respond_checkpoint", answer);

@@ -10,7 +10,7 @@ use workflow_corpus::{Activity, COMPLETE, TERMINAL, Warning, Workflow};
 use crate::{
     Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Timestamp, Tool, batch,
     call::activity_not_found,
-    checkpoint, completion,
+    checkpoint, completion, lineage,
     schema::input_schema,
     state::{DeclaredArtifact, Event, Session, Status},
     target::valid_index,
@@ -188,6 +188,9 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
         None => return Err(activity_not_found(&workflow, entered)),
     };
     let mut answer = Answer::of(call, entered, &name)?;
+    if entered == TERMINAL {
+        answer.next = lineage::of(call.workset).first().map(|parent| go_on_with(parent));
+    }
     if entered == TERMINAL && call.session()?.is_over() {
         answer.already_done = true;
         return Ok(answer.reply());
@@ -201,6 +204,18 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
         reply.traces.extend(completion::tell_parent(call.env, call.workset));
     }
     Ok(reply)
+}
+
+/// What the end of a child leads to.
+fn go_on_with(parent: &Session) -> String {
+    let activity = match parent.current_activity.as_str() {
+        "" => String::new(),
+        activity => format!(", which is in activity '{activity}'"),
+    };
+    format!(
+        "this child has ended, and its parent knows: go on with session {} of workflow '{}'{activity}",
+        parent.session_index, parent.workflow_id
+    )
 }
 
 /// Whether the worker that is named may take the target too; read before anything changes.
@@ -405,6 +420,8 @@ struct Answer {
     session_index: String,
     tokens: trace::Tokens,
     batch: Option<Map<String, Value>>,
+    /// What to do when this was the end of a child.
+    next: Option<String>,
     already_done: bool,
 }
 
@@ -418,6 +435,7 @@ impl Answer {
             session_index,
             tokens,
             batch: None,
+            next: None,
             already_done: false,
         })
     }
@@ -430,6 +448,9 @@ impl Answer {
         members.insert("trace_ref".to_owned(), self.tokens.reference.as_str().into());
         if let Some(batch) = &self.batch {
             members.insert("batch".to_owned(), Value::Object(batch.clone()));
+        }
+        if let Some(next) = self.next {
+            members.insert("next".to_owned(), next.into());
         }
         if self.already_done {
             members.insert("already_done".to_owned(), true.into());

@@ -39,6 +39,7 @@ fn trap_03_14_29_the_answer_is_about_the_child() {
             "session_index": "66X3P3",
             "workflow": {"id": "mini", "version": "1.2.0", "initialActivity": "plan"},
             "planning_folder_path": format!("{PLANNING}/2026-07-13-alpha"),
+            "next": "hand session_index 66X3P3 to the child's orchestrator, who begins with get_workflow {session_index: \"66X3P3\"}",
         })
     );
     assert_eq!(reply.render().meta.unwrap()["session_index"], "66X3P3");
@@ -97,7 +98,7 @@ fn promotion_keeps_the_parent_index_and_moves_the_folder() {
     let arguments = json!({"session_index": parent, "workflow_id": "mini", "planning_slug": "promoted"});
     let answer = workspace.json("dispatch_child", arguments);
     let keys: Vec<&str> = answer.keys().map(String::as_str).collect();
-    assert_eq!(keys, ["session_index", "workflow", "planning_slug", "planning_folder_path"]);
+    assert_eq!(keys, ["session_index", "workflow", "planning_slug", "planning_folder_path", "next"]);
     assert_eq!(answer["planning_slug"], "promoted");
     let folder = format!("{PLANNING}/promoted");
     assert_eq!(answer["planning_folder_path"], folder);
@@ -211,7 +212,9 @@ fn hazard_h11_an_embedded_child_reports_its_end() {
     let parent = durable(&workspace);
     workspace.call("dispatch_child", json!({"session_index": parent, "workflow_id": "bare"}));
     workspace.call("next_activity", json!({"session_index": "66X3P3", "activity_id": "only"}));
-    workspace.call("next_activity", json!({"session_index": "66X3P3", "activity_id": "__terminal__"}));
+    let ended = workspace.json("next_activity", json!({"session_index": "66X3P3", "activity_id": "__terminal__"}));
+    let next = ended["next"].as_str().unwrap();
+    assert!(next.contains(&parent) && next.ends_with("of workflow 'meta'"), "{next}");
     let reference = workspace.session(&parent).triggered_workflows[0].clone();
     assert_eq!(reference.status, "completed");
     assert!(reference.completed_at.is_some());

@@ -428,3 +428,30 @@ fn rebinding_while_a_checkpoint_waits_warns() {
     assert_eq!(Workspace::codes(&reply), ["W_AGENT_REBOUND"]);
     assert!(workspace.session(&index).active_checkpoint.is_some());
 }
+
+/// Told when the session begins, when it is resumed, when a child is dispatched, and when the activity is asked for.
+#[test]
+fn an_activity_that_does_not_load_is_told_with_what_to_do() {
+    let workspace = Workspace::over(&[
+        ("torn/workflow.yaml", "id: torn\nversion: 1.0.0\ntitle: Torn\ninitialActivity: one\n"),
+        ("torn/activities/01-one.yaml", "id: one\nversion: 1.0.0\nname: One\nsteps:\n  - kind: acton\n    id: s\n"),
+        ("torn/activities/02-two.yaml", "id: two\nversion: 1.0.0\nname: Two\nsteps:\n  - kind: action\n    id: s\n"),
+    ]);
+    let arguments = json!({"workflow_id": "torn", "planning_slug": "a"});
+    let reply = workspace.call("start_session", arguments.clone());
+    let index = workspace.json("start_session", arguments)["session_index"].clone();
+    let resume = workspace.call("start_session", json!({"planning_slug": "a", "agent_id": "another"}));
+    let child = workspace.call("dispatch_child", json!({"session_index": index, "workflow_id": "torn"}));
+    for reply in [reply, resume, child] {
+        assert_eq!(Workspace::codes(&reply), ["W_ACTIVITY_UNLOADED"]);
+        let message = &reply.warnings[0].message;
+        for part in ["`one`, with which the workflow begins,", "torn/activities/01-one.yaml:5:", "acton", "`action`"] {
+            assert!(message.contains(part), "{part}: {message}");
+        }
+    }
+    let refusal = workspace.refusal("next_activity", json!({"session_index": index, "activity_id": "one"}));
+    assert_eq!(refusal.code, "ACTIVITY_NOT_FOUND");
+    for part in ["torn/activities/01-one.yaml:5:", "acton", "`action`", "two"] {
+        assert!(refusal.text().contains(part), "{part}: {}", refusal.text());
+    }
+}
