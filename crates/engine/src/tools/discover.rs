@@ -1,10 +1,8 @@
 //! `discover`: who the server is and how to begin (spec 03 §5.1).
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-
 use crate::{
     Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool, reply::Content, schema::input_schema,
+    tools::NoParams,
 };
 
 pub(crate) static TOOL: Tool = Tool {
@@ -17,21 +15,16 @@ pub(crate) static TOOL: Tool = Tool {
     gated: false,
     retryable: false,
     traced: false,
-    schema: input_schema::<Params>,
+    schema: input_schema::<NoParams>,
     target,
     run,
 };
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Params {}
-
 fn target(_env: &Environment<'_>, arguments: &Arguments) -> Result<Target, Refusal> {
-    arguments.decode::<Params>(TOOL.name).map(|_| Target::Nothing)
+    arguments.decode(TOOL.name).map(|NoParams {}| Target::Nothing)
 }
 
 fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
-    let Params {} = call.arguments.decode(TOOL.name)?;
     let settings = call.env.settings;
     let mut text = format!("server: {}\nversion: {}\n", settings.server_name, settings.server_version);
     if let Some(bootstrap) = call.env.corpus.bootstrap() {

@@ -1,11 +1,10 @@
 //! `health_check`: whether the server can work (spec 03 §5.3).
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::Map;
 
 use crate::{
     Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool, reply::Content, schema::input_schema,
+    tools::NoParams,
 };
 
 pub(crate) static TOOL: Tool = Tool {
@@ -18,21 +17,16 @@ pub(crate) static TOOL: Tool = Tool {
     gated: false,
     retryable: false,
     traced: false,
-    schema: input_schema::<Params>,
+    schema: input_schema::<NoParams>,
     target,
     run,
 };
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Params {}
-
 fn target(_env: &Environment<'_>, arguments: &Arguments) -> Result<Target, Refusal> {
-    arguments.decode::<Params>(TOOL.name).map(|_| Target::Nothing)
+    arguments.decode(TOOL.name).map(|NoParams {}| Target::Nothing)
 }
 
 fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
-    let Params {} = call.arguments.decode(TOOL.name)?;
     let env = call.env;
     let problems = (env.problems)();
     let mut members = Map::new();

@@ -1,12 +1,11 @@
 //! `list_workflows`: what can be started (spec 03 §5.2).
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use workflow_corpus::{ListError, ListedWorkflow};
 
 use crate::{
     Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool, reply::Content, schema::input_schema,
+    tools::NoParams,
 };
 
 pub(crate) static TOOL: Tool = Tool {
@@ -21,21 +20,16 @@ pub(crate) static TOOL: Tool = Tool {
     gated: false,
     retryable: false,
     traced: false,
-    schema: input_schema::<Params>,
+    schema: input_schema::<NoParams>,
     target,
     run,
 };
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Params {}
-
 fn target(_env: &Environment<'_>, arguments: &Arguments) -> Result<Target, Refusal> {
-    arguments.decode::<Params>(TOOL.name).map(|_| Target::Nothing)
+    arguments.decode(TOOL.name).map(|NoParams {}| Target::Nothing)
 }
 
 fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
-    let Params {} = call.arguments.decode(TOOL.name)?;
     let listing = call.env.corpus.list();
     let workflows: Vec<Value> = listing.workflows.iter().map(item).collect();
     let answer = if listing.load_errors.is_empty() {

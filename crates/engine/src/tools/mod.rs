@@ -19,6 +19,8 @@ mod resume_checkpoint;
 mod start_session;
 mod yield_checkpoint;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{Arguments, Call, Environment, Refusal, Reply, Target};
@@ -56,6 +58,11 @@ pub struct Tool {
     /// The tool itself.
     pub run: fn(&mut Call<'_>) -> Result<Reply, Refusal>,
 }
+
+/// What a tool without parameters takes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NoParams {}
 
 /// All tools, in the order in which they are listed.
 pub static TOOLS: &[&Tool] = &[
