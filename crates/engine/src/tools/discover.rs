@@ -25,6 +25,7 @@ fn target(_env: &Environment<'_>, arguments: &Arguments) -> Result<Target, Refus
 }
 
 fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
+    let NoParams {} = call.arguments.decode(TOOL.name)?;
     let settings = call.env.settings;
     let mut text = format!("server: {}\nversion: {}\n", settings.server_name, settings.server_version);
     if let Some(bootstrap) = call.env.corpus.bootstrap() {

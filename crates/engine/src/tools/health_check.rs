@@ -27,6 +27,7 @@ fn target(_env: &Environment<'_>, arguments: &Arguments) -> Result<Target, Refus
 }
 
 fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
+    let NoParams {} = call.arguments.decode(TOOL.name)?;
     let env = call.env;
     let problems = (env.problems)();
     let mut members = Map::new();

@@ -30,6 +30,7 @@ fn target(_env: &Environment<'_>, arguments: &Arguments) -> Result<Target, Refus
 }
 
 fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
+    let NoParams {} = call.arguments.decode(TOOL.name)?;
     let listing = call.env.corpus.list();
     let workflows: Vec<Value> = listing.workflows.iter().map(item).collect();
     let answer = if listing.load_errors.is_empty() {
