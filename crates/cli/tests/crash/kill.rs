@@ -107,10 +107,12 @@ fn verify(client: &mut Client, sandbox: &Sandbox, index: &str, told: &Acknowledg
 
 #[test]
 fn kills_lose_nothing_that_was_acknowledged() {
-    let kills = bounded(40, 1000);
+    // Where a kill falls is chance, and how much of the time is spent in commits differs from disk to disk: on with it
+    // until enough have fallen into one.
+    let (kills, within, most) = (bounded(40, 1000), bounded(4, 300), bounded(2_000, 20_000));
     let mut dice = Dice(0x5EED);
     let mut figures = Figures::default();
-    while figures.kills < kills {
+    while figures.kills < kills || figures.within_a_commit < within && figures.kills < most {
         let sandbox = sandbox();
         let planning = sandbox.folder("main").parent().unwrap().to_path_buf();
         let mut told = Acknowledged::default();
@@ -118,7 +120,7 @@ fn kills_lose_nothing_that_was_acknowledged() {
         let started = client.call("start_session", json!({"workflow_id": "mini", "planning_slug": "main"})).json();
         let index = started["session_index"].as_str().unwrap().to_owned();
         let whole = time_of_a_round(&mut client, &index, &mut told);
-        for nth in 0..ROUNDS.min(kills - figures.kills) {
+        for nth in 0..ROUNDS.min(kills) {
             let delay = Duration::from_micros(dice.below(u64::try_from(whole.as_micros()).unwrap()));
             round(client, &index, nth, delay, &mut told, &mut figures);
             figures.within_a_commit += usize::from(is_half_done(&planning));
@@ -130,7 +132,7 @@ fn kills_lose_nothing_that_was_acknowledged() {
         settled(&mut client, &sandbox, &planning);
     }
     println!("{figures:?}: 0 unreadable, 0 acknowledged missing");
-    assert!(figures.within_a_commit >= bounded(4, 300), "too few kills fell into a commit: {figures:?}");
+    assert!(figures.within_a_commit >= within, "too few kills fell into a commit: {figures:?}");
 }
 
 /// Every folder opens and takes a write, nothing is left over, and the parent knows its children.
