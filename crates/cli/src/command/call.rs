@@ -36,8 +36,8 @@ pub(crate) struct Call {
     #[arg(value_name = "TOOL", value_parser = tools())]
     tool: String,
     /// Arguments: KEY=VALUE, or KEY:=JSON. A value that the tool wants as a number, boolean, list or object is read as
-    /// JSON. `-` reads a JSON object from stdin, which is also done when no argument is given and stdin is no terminal;
-    /// single arguments go over it
+    /// JSON. `-` reads a JSON object from stdin, and single arguments go over it. Without any argument stdin is read
+    /// too, when it is no terminal and the tool requires a parameter
     #[arg(value_name = "KEY=VALUE")]
     arguments: Vec<String>,
     /// Print the whole result as JSON: text, isError and _meta
@@ -59,7 +59,14 @@ impl Call {
             printer::print(&format!("{:#}", self.input_schema()))?;
             return Ok(());
         }
-        let arguments = self.read(io::stdin().is_terminal(), || {
+        let arguments = self.read(io::stdin().is_terminal(), |asked| {
+            if !asked {
+                // The other end may never close, and nothing else would tell what this waits for.
+                printer::say(&format!(
+                    "reading the arguments of {} as JSON from stdin; write them as KEY=VALUE to be independent of it",
+                    self.tool
+                ));
+            }
             let mut text = String::new();
             io::stdin().read_to_string(&mut text).map(|_| text)
         })?;
@@ -88,14 +95,18 @@ impl Call {
         if full || outcome.is_error { Err(Failure::Told) } else { Ok(()) }
     }
 
-    /// The arguments of the call.
-    fn read(&self, terminal: bool, stdin: impl FnOnce() -> io::Result<String>) -> Result<Map<String, Value>, Failure> {
+    /// The arguments of the call. `stdin` is told whether it was asked for.
+    fn read(
+        &self,
+        terminal: bool,
+        stdin: impl FnOnce(bool) -> io::Result<String>,
+    ) -> Result<Map<String, Value>, Failure> {
         let schema = self.input_schema();
-        let takes_any = schema.pointer("/properties").and_then(Value::as_object).is_some_and(|known| !known.is_empty());
+        let requires = schema.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
         let asked = self.arguments.iter().any(|argument| argument == "-");
         let mut arguments = Map::new();
-        if asked || (self.arguments.is_empty() && !terminal && takes_any) {
-            let text = stdin().map_err(|error| Failure::Usage(format!("stdin: {error}")))?;
+        if asked || (self.arguments.is_empty() && !terminal && requires) {
+            let text = stdin(asked).map_err(|error| Failure::Usage(format!("stdin: {error}")))?;
             arguments = from_stdin(&text, asked)?;
         }
         let mut given: Vec<&str> = Vec::new();
@@ -183,7 +194,7 @@ mod tests {
     fn check(arguments: &[&str], terminal: bool, stdin: &str, expected: Result<Value, &str>) {
         let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         let call = Call { tool: "next_activity".to_owned(), arguments, json: false, schema: false };
-        match (call.read(terminal, || Ok(stdin.to_owned())), expected) {
+        match (call.read(terminal, |_| Ok(stdin.to_owned())), expected) {
             (Ok(read), Ok(expected)) => assert_eq!(Value::Object(read), expected),
             (Err(Failure::Usage(problem)), Err(part)) => assert!(problem.contains(part), "{problem}"),
             (read, _) => panic!("{read:?}"),

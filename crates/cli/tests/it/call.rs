@@ -1,6 +1,6 @@
 //! `call`: an agent's calls from the shell.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
@@ -110,15 +110,47 @@ fn arguments_come_from_stdin_too() {
     let sandbox = sandbox();
     let index = start(&sandbox);
     let object = format!("{{\"session_index\": \"{}\"}}", &index["session_index=".len()..]);
-    for arguments in [&["get_workflow_status"][..], &["get_workflow_status", "-"]] {
-        assert_eq!(json(&piped(&sandbox, arguments, &object))["status"], "active");
-    }
+    assert_eq!(json(&piped(&sandbox, &["get_workflow_status", "-"], &object))["status"], "active");
+    let unasked = piped(&sandbox, &["get_workflow_status"], &object);
+    assert_eq!(serde_json::from_str::<Value>(out(&unasked)).unwrap()["status"], "active");
+    let told = err(&unasked);
+    assert!(told.starts_with("reading the arguments of get_workflow_status as JSON from stdin; "), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
     let view = json(&piped(&sandbox, &["inspect_session", "-", "view=identity"], &object));
     assert_eq!(view["workflowId"], "mini");
     for (arguments, input) in [(&["get_workflow_status", "-"][..], "[]"), (&["get_workflow_status"], "{")] {
         let output = piped(&sandbox, arguments, input);
         assert_eq!(output.status.code(), Some(2));
         assert!(err(&output).contains("JSON object"), "{}", err(&output));
+    }
+}
+
+/// An agent's shell leaves stdin open: no call waits for it silently, and none that can do without.
+#[test]
+fn an_open_stdin_is_waited_for_only_when_something_is_required() {
+    let sandbox = sandbox();
+    for tool in workflow_engine::TOOLS {
+        let schema = (tool.schema)();
+        let requires = schema["required"].as_array().is_some_and(|names| !names.is_empty());
+        let mut command = sandbox.command(["call", tool.name]);
+        command.args(sandbox.places()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut told = String::new();
+        if requires {
+            stderr.read_line(&mut told).unwrap();
+            assert!(told.starts_with(&format!("reading the arguments of {} as JSON from stdin", tool.name)), "{told}");
+            assert!(child.try_wait().unwrap().is_none(), "{} did not wait", tool.name);
+            drop(stdin);
+            child.wait().unwrap();
+        } else {
+            // Ends with stdin open; this would hang otherwise.
+            child.wait().unwrap();
+            drop(stdin);
+        }
+        stderr.read_to_string(&mut told).unwrap();
+        assert_eq!(told.matches("reading the arguments").count(), usize::from(requires), "{told}");
     }
 }
 
