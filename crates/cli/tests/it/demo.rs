@@ -170,6 +170,33 @@ fn a_demo_that_was_killed_is_gone_on_with() {
     assert!(continued.call("get_trace", "").status.success());
 }
 
+/// However and wherever a demo ends, its directory goes; the status is the one that shells give.
+#[cfg(unix)]
+#[test]
+fn a_demo_that_is_interrupted_leaves_nothing() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let places = ["workspace  ", "] Begin", "checkpoint_id=keep-stop#delivery"];
+    let signals = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
+    let cases = signals.map(Some).into_iter().chain([None]).flat_map(|end| places.map(|place| (end, place)));
+    for (end, place) in cases {
+        let sandbox = sandbox();
+        let mut command = sandbox.command(["demo"]);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.any(|line| line.contains(place)), "{place}");
+        match end {
+            Some((signal, _)) => kill_process(Pid::from_child(&child), signal).unwrap(),
+            // The reader has enough.
+            None => drop(lines),
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(end.map_or(0, |(_, status)| status)), "{end:?} at {place}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{end:?} at {place}");
+        assert_eq!(fs::read_dir(sandbox.path().join("tmp")).unwrap().count(), 0, "{end:?} at {place}");
+    }
+}
+
 #[test]
 fn colours_are_for_terminals() {
     let sandbox = sandbox().with_env("CLICOLOR_FORCE", "1");

@@ -3,6 +3,7 @@
 mod client;
 mod script;
 mod stage;
+mod workspace;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +11,6 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use workflow_corpus::Library;
 use workflow_mcp::Server;
 use workflow_store::FileStore;
@@ -22,6 +22,7 @@ use crate::exit::Failure;
 use crate::printer::{self, DIM, STRONG, styled};
 use script::Script;
 use stage::{Role, Stage};
+use workspace::{Workspace, Writing};
 
 /// Plays the quick tour from beginning to end and shows every call
 ///
@@ -43,26 +44,12 @@ pub(crate) struct Demo {
 /// Planning slug of the demo's session.
 const SLUG: &str = "my-tour";
 
-/// A workspace in the temporary directory.
-enum Workspace {
-    Temporary(TempDir),
-    Kept(PathBuf),
-}
-
-impl Workspace {
-    fn path(&self) -> &Path {
-        match self {
-            Self::Temporary(dir) => dir.path(),
-            Self::Kept(path) => path,
-        }
-    }
-}
-
 /// Everything that the script is told.
 struct Place {
     workspace: PathBuf,
     planning: PathBuf,
     min_response: Duration,
+    writing: Writing,
     state: Box<dyn Fn() -> Result<Arc<Server>, Failure>>,
 }
 
@@ -70,9 +57,9 @@ impl Demo {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let workspace =
             self.workspace().map_err(|error| Failure::failed(format!("no temporary directory: {error}")))?;
-        let place = place(workspace.path())?;
+        let place = place(&workspace)?;
         let server = (place.state)()?;
-        let mut stage = Stage::new(&server, self.slow, script::SCENES)?;
+        let mut stage = Stage::new(&server, place.writing.clone(), self.slow, script::SCENES)?;
         drop(server);
         let arguments = json!({"agent_id": "orchestrator", "workflow_id": "quick-tour", "planning_slug": SLUG});
         // The session is there before anything is said about it, so that what is said stays true if this is interrupted.
@@ -89,13 +76,13 @@ impl Demo {
 
     /// The directory, with a file that makes `call` find the same sessions.
     fn workspace(&self) -> std::io::Result<Workspace> {
-        let dir = tempfile::Builder::new().prefix("workflow-demo-").tempdir()?;
+        let workspace = Workspace::new(self.keep)?;
         let mut file = "# Written by `workflow-server demo`.\nstate_dir = \".state\"\nwith_bundled = true\n".to_owned();
         if !self.slow {
             file.push_str("checkpoint_min_response_ms = 0\n");
         }
-        std::fs::write(dir.path().join(FILE_NAME), file)?;
-        Ok(if self.keep { Workspace::Kept(dir.keep()) } else { Workspace::Temporary(dir) })
+        workspace.writing().during(|| std::fs::write(workspace.path().join(FILE_NAME), file))?;
+        Ok(workspace)
     }
 
     fn introduce(&self, place: &Place, index: &str) -> Result<(), Failure> {
@@ -150,21 +137,23 @@ impl Demo {
 }
 
 /// The settings of the workspace's own file and nothing else, so that a demo never touches real work.
-fn place(workspace: &Path) -> Result<Place, Failure> {
-    let workspace = workspace.canonicalize()?;
+fn place(workspace: &Workspace) -> Result<Place, Failure> {
+    let writing = workspace.writing();
+    let workspace = workspace.path().canonicalize()?;
     let flags = Flags { workspace: Some(workspace.clone()), ..Flags::default() };
     let read = |path: &Path| crate::text::read(path);
     let surroundings = Surroundings { env: &|_| None, cwd: workspace.clone(), read: Some(&read) };
     let config = Config::read(&flags, &surroundings).map_err(Failure::Usage)?;
     let options = config.store().map_err(Failure::Usage)?;
     let min_response = Duration::from_millis(config.engine.checkpoint_min_response_ms);
+    let opening = writing.clone();
     let state = move || {
-        let store = FileStore::open(options.clone())?;
+        let store = opening.during(|| FileStore::open(options.clone()))?;
         let library = Library::new(vec![bundled::root()], None);
         Ok(Arc::new(Server::new(library, store, config.engine.clone())))
     };
     let planning = workspace.join(".engineering/artifacts/planning").join(SLUG);
-    Ok(Place { workspace, planning, min_response, state: Box::new(state) })
+    Ok(Place { workspace, planning, min_response, writing, state: Box::new(state) })
 }
 
 /// A command line that makes a call in the workspace, whatever this environment says.

@@ -355,7 +355,7 @@ impl Script {
 
     /// Leaves a file behind, as a worker does.
     fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
-        fs::write(self.place.planning.join(name), text)?;
+        self.place.writing.during(|| fs::write(self.place.planning.join(name), text))?;
         self.stage.tells(&format!("The worker writes {name} into the planning folder."))
     }
 }

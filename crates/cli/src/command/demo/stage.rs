@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use workflow_mcp::Server;
 
 use super::client::{Answer, Client};
+use super::workspace::Writing;
 use crate::exit::Failure;
 use crate::printer::{self, DIM, POOR, STRONG, styled};
 
@@ -51,6 +52,7 @@ impl Role {
 pub(super) struct Stage {
     orchestrator: Client,
     worker: Client,
+    writing: Writing,
     watched: bool,
     scenes: usize,
     scene: usize,
@@ -58,9 +60,9 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Connects the agents.
-    pub(super) fn new(server: &Arc<Server>, watched: bool, scenes: usize) -> Result<Self, Failure> {
+    pub(super) fn new(server: &Arc<Server>, writing: Writing, watched: bool, scenes: usize) -> Result<Self, Failure> {
         let (orchestrator, worker) = (Client::connect(server)?, Client::connect(server)?);
-        Ok(Self { orchestrator, worker, watched, scenes, scene: 0 })
+        Ok(Self { orchestrator, worker, writing, watched, scenes, scene: 0 })
     }
 
     /// Connects the agents to another server.
@@ -95,7 +97,7 @@ impl Stage {
     /// Makes a call without showing it.
     pub(super) fn quietly(&mut self, role: Role, tool: &str, arguments: &Value) -> Result<Answer, Failure> {
         let client = if role == Role::Worker { &mut self.worker } else { &mut self.orchestrator };
-        Ok(client.call(tool, arguments)?)
+        Ok(self.writing.during(|| client.call(tool, arguments))?)
     }
 
     /// Makes a call and shows it: of a JSON answer the members that `excerpt` names (or points at with a `/` in front),
