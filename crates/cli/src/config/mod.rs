@@ -192,10 +192,10 @@ impl Config {
             Ok(found) if found.is_dir() => return Ok(()),
             Ok(_) => format!("{} is no directory", path.display()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => format!("{} does not exist", path.display()),
-            Err(error) => format!("{} cannot be used: {error}", path.display()),
+            Err(error) => format!("{}: {error}", path.display()),
         };
         Err(format!(
-            "{}: {text:?} does not do: {problem}. Name the directory whose work is meant, or make it first; when none is \
+            "{}: {text:?} cannot be used: {problem}. Name the directory whose work is meant, or make it first; when none is \
              named, it is the git work tree that you are in.",
             given.named()
         ))
@@ -406,7 +406,7 @@ impl Reader<'_> {
 
     fn problem(&mut self, key: &str, wanted: &str) {
         let problem = match self.found(key) {
-            Some((text, found)) => format!("{}: {text:?} does not do: {wanted}", found.named()),
+            Some((text, found)) => format!("{}: {text:?} cannot be used: {wanted}", found.named()),
             None => format!("{key}: {wanted}"),
         };
         self.problems.push(problem);

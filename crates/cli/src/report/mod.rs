@@ -24,7 +24,7 @@ use workflow_corpus::Workflow;
 use workflow_engine::state::{Event, Session, Status};
 use workflow_engine::{Refusal, Target, Timestamp, Workset};
 use workflow_mcp::Server;
-use workflow_store::SessionStore as _;
+use workflow_store::{FileStore, SessionStore as _};
 
 pub(crate) use activity::{Activity, State, Visit};
 pub(crate) use chronicle::Line;
@@ -134,7 +134,7 @@ pub(crate) fn collect(
     now: Timestamp,
     redaction: &Redaction,
 ) -> Result<Report, Refusal> {
-    let workset = find(server, addressed)?;
+    let workset = find(server.store(), addressed)?;
     let vanished = || Refusal::new("SESSION_NOT_FOUND", format!("the folder of '{addressed}' holds no session"));
     let (family, session) = workset.families.first().zip(workset.session()).ok_or_else(vanished)?;
     let definition = server.corpus().workflow(&session.workflow_id);
@@ -167,8 +167,11 @@ pub(crate) fn collect(
     Ok(report)
 }
 
-fn find(server: &Server, addressed: &str) -> Result<Workset, Refusal> {
-    let store = server.store();
+/// The session that somebody addressed by index, slug or folder.
+///
+/// # Errors
+/// Those of finding and opening a session.
+pub(crate) fn find(store: &FileStore, addressed: &str) -> Result<Workset, Refusal> {
     let by_index = |index: &str| store.read(&Target::Session { index: index.to_owned(), parent: false });
     let by_slug = || {
         let slug = addressed.to_owned();

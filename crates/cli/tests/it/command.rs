@@ -306,6 +306,41 @@ fn sessions_are_listed_and_verified() {
     assert!(out(&verified).contains("SEAL_MISMATCH"), "{}", out(&verified));
 }
 
+/// Whatever keeps a session from opening, the list says which command tells more, and that command does.
+#[test]
+fn a_session_that_does_not_open_is_listed_with_what_to_do_next() {
+    let sandbox = sandbox();
+    for slug in ["changed", "good", "renamed", "torn", "twice"] {
+        session(&sandbox, slug);
+    }
+    assert_eq!(err(&sandbox.run(&["session", "list"])), "", "nothing to say about sessions that open");
+    let folder = |slug: &str| sandbox.folder(slug);
+    std::fs::write(folder("changed").join("session.json"), "{}").unwrap();
+    std::fs::rename(folder("renamed"), folder("another")).unwrap();
+    std::fs::remove_file(folder("torn").join(".session-token")).unwrap();
+    testkit::copy_tree(&folder("twice"), &folder("below/twice"));
+    std::fs::create_dir(folder("old")).unwrap();
+    std::fs::write(folder("old").join("workflow-state.json"), "{}").unwrap();
+    for arguments in [["session", "list"].as_slice(), &["list", "--sessions"]] {
+        let output = sandbox.run(arguments);
+        assert!(output.status.success(), "{}", err(&output));
+        let told = err(&output);
+        let lines: Vec<(&str, &str)> =
+            told.lines().filter_map(|line| line.strip_prefix("`workflow-server session ")?.split_once('`')).collect();
+        assert_eq!(lines.len(), told.lines().count(), "{told}");
+        let commands: Vec<&str> = lines.iter().map(|(command, _)| *command).collect();
+        assert_eq!(commands, ["verify another", "verify", "verify changed", "migrate old", "verify torn"]);
+        for (command, what) in lines.into_iter().filter(|(command, _)| command.starts_with("verify")) {
+            assert_eq!(what, " says what is wrong and what to do");
+            let words: Vec<&str> = std::iter::once("session").chain(command.split(' ')).collect();
+            let verified = sandbox.run(&words);
+            assert_eq!(verified.status.code(), Some(1), "{command}");
+            let said = out(&verified);
+            assert!(said.contains("SEAL_M") && said.contains("workflow-server session adopt"), "{command}: {said}");
+        }
+    }
+}
+
 /// Spec 03 §14 trap 1: the index of a renamed folder stays, and the folder opens after it was adopted.
 #[test]
 fn a_renamed_folder_is_adopted() {
@@ -380,14 +415,14 @@ fn a_gate_without_its_checkpoint_is_released() {
     };
     client.call("next_activity", at("activity_id", "plan")).ok();
     let yielded = client.call("yield_checkpoint", at("checkpoint_id", "confirm")).json();
-    let release = ["session", "release", index.as_str(), "--yes"];
-    let refused = sandbox.run(&release);
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(
-        err(&refused).contains("CHECKPOINT_ACTIVE") && err(&refused).contains("respond_checkpoint"),
-        "{}",
-        err(&refused)
-    );
+    let folder = sandbox.folder("alpha").display().to_string();
+    let release = |session: &str| sandbox.run(&["session", "release", session, "--yes"]);
+    for session in [&index, "alpha", &folder] {
+        let refused = release(session);
+        assert_eq!(refused.status.code(), Some(1));
+        let told = err(&refused);
+        assert!(told.contains("CHECKPOINT_ACTIVE") && told.contains("respond_checkpoint"), "{session}: {told}");
+    }
 
     let file = sandbox.workflows().join("mini/activities/01-plan.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
@@ -395,9 +430,9 @@ fn a_gate_without_its_checkpoint_is_released() {
     let gone = client.call("respond_checkpoint", at("option_id", "go"));
     assert_eq!(gone.code(), "CHECKPOINT_NOT_FOUND");
     assert!(gone.text.contains(&format!("workflow-server session release {index}")), "{}", gone.text);
-    assert!(err(&sandbox.run(&release[..3])).contains("--yes"), "nobody can be asked here");
+    assert!(err(&sandbox.run(&["session", "release", "alpha"])).contains("--yes"), "nobody can be asked here");
     assert_eq!(client.call("get_workflow", serde_json::json!({"session_index": index})).code(), "CHECKPOINT_ACTIVE");
-    let released = sandbox.run(&release);
+    let released = release("alpha");
     assert!(released.status.success() && out(&released).contains("confirm"), "{}{}", out(&released), err(&released));
 
     let status = client.call("get_workflow_status", serde_json::json!({"session_index": index})).json();
@@ -407,9 +442,11 @@ fn a_gate_without_its_checkpoint_is_released() {
     let resumed = client.call("resume_checkpoint", resume).json();
     assert_eq!(resumed.get("resolved_option"), None, "{resumed}");
     assert_eq!(client.call("yield_checkpoint", at("checkpoint_id", "agree")).json()["status"], "yielded");
-    for command in ["release", "show", "verify", "adopt"] {
-        let told = err(&sandbox.run(&["session", command, "AAAAAA"]));
-        assert!(told.contains("SESSION_NOT_FOUND") && told.contains("session list"), "{told}");
-        assert!(!told.contains("start_session"), "{told}");
+    for command in ["release", "show", "export", "verify", "adopt"] {
+        for name in ["AAAAAA", "no-such-slug"] {
+            let told = err(&sandbox.run(&["session", command, name]));
+            assert!(told.contains("SESSION_NOT_FOUND") && told.contains("session list"), "{command}: {told}");
+            assert!(!told.contains("start_session") && told.contains(name), "{command}: {told}");
+        }
     }
 }

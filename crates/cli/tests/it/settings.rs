@@ -112,7 +112,7 @@ fn a_workspace_that_was_named_has_to_be_there() {
     let missing = format!("{} does not exist", base.join("none").display());
     let no_directory = format!("{} is no directory", base.join("file").display());
     for (flags, variable, parts) in [
-        (&["--workspace", "none"][..], None, ["--workspace: \"none\"".to_owned(), missing.clone()]),
+        (&["--workspace", "none"][..], None, ["--workspace: \"none\" cannot be used: ".to_owned(), missing.clone()]),
         (&["--workspace", "file"], None, ["--workspace: \"file\"".to_owned(), no_directory]),
         (&[], Some("none"), ["WORKFLOW_WORKSPACE: \"none\"".to_owned(), missing.clone()]),
         (&["--config", "ours.toml"], None, [format!("{file}:2: workspace: \"none\""), missing]),

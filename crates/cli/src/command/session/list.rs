@@ -10,7 +10,8 @@ use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG};
 
 /// Lists the sessions of the workspace
 ///
-/// With index, workflow, activity and status; a folder that does not open is listed with the reason.
+/// With index, workflow, activity and status; a folder that does not open is listed with the code of the
+/// reason, and `verify` says more.
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Print JSON
@@ -39,7 +40,24 @@ pub(crate) fn print(config: &Config, json: bool) -> Result<(), Failure> {
     }
     let rows: Vec<_> = sessions.iter().map(row).collect();
     printer::print(&printer::table(&rows))?;
+    let mut advice: Vec<String> = sessions.iter().filter_map(|listing| next(listing, &sessions)).collect();
+    advice.dedup();
+    advice.iter().for_each(|line| printer::say(line));
     Ok(())
+}
+
+/// What to do about a session that does not open.
+fn next(listing: &SessionListing, all: &[SessionListing]) -> Option<String> {
+    let refusal = listing.session.as_ref().err()?;
+    let slug = &listing.slug;
+    if all.iter().filter(|other| other.slug == *slug).count() > 1 || workflow_engine::slug::check(slug).is_err() {
+        // The name is not enough to tell which one is meant.
+        return Some("`workflow-server session verify` says what is wrong and what to do".to_owned());
+    }
+    Some(match refusal.code {
+        "MIGRATION_REQUIRED" => format!("`workflow-server session migrate {slug}` makes a session of today of it"),
+        _ => format!("`workflow-server session verify {slug}` says what is wrong and what to do"),
+    })
 }
 
 fn row(listing: &SessionListing) -> Vec<(anstyle::Style, String)> {

@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::confirmation::confirmed;
 use crate::exit::Failure;
 use crate::printer;
+use crate::report;
 
 /// Opens the gate of a session whose checkpoint is gone from its definition
 ///
@@ -16,9 +17,9 @@ use crate::printer;
 /// gate; a checkpoint that can be answered is never released. Asks; without a terminal it needs --yes.
 #[derive(Debug, Args)]
 pub(crate) struct Release {
-    /// Index of the session, as `session list` shows it
-    #[arg(value_name = "SESSION_INDEX")]
-    session_index: String,
+    /// Slug or index of the session, as `session list` shows them, or the path of its folder
+    #[arg(value_name = "SLUG|INDEX")]
+    session: String,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -28,8 +29,9 @@ impl Release {
     pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
         let store = super::store(config)?;
         let corpus = config.library().snapshot();
-        let target = Target::Session { index: self.session_index.clone(), parent: false };
-        let planned = release_gate(&corpus, &mut store.read(&target)?, SystemClock.now())?;
+        let mut found = report::find(&store, &self.session)?;
+        let planned = release_gate(&corpus, &mut found, SystemClock.now())?;
+        let target = Target::Session { index: planned.session_index.clone(), parent: false };
         printer::print(&description(&planned))?;
         if !self.yes {
             confirmed("Open the gate without an answer?", "not released; nothing was changed")?;
