@@ -42,7 +42,9 @@ pub(crate) fn print(config: &Config, json: bool) -> Result<(), Failure> {
     printer::print(&printer::table(&rows))?;
     let mut advice: Vec<String> = sessions.iter().filter_map(|listing| next(listing, &sessions)).collect();
     advice.dedup();
-    advice.iter().for_each(|line| printer::say(line));
+    for line in &advice {
+        printer::say(line);
+    }
     Ok(())
 }
 
