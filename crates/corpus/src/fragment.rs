@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use workflow_yaml::Node;
 
-use crate::decode::check::{Context, check, nearest};
+use crate::decode::check::{Context, check};
 use crate::decode::shape::Shape;
 use crate::decode::sink::{Path, Sink};
 use crate::decode::tables::FRAGMENTS;
+use crate::near::did_you_mean;
 use crate::snapshot::{Corpus, Has};
 use crate::source::SourceFile;
 use crate::{META, WorkflowKey};
@@ -60,7 +61,7 @@ impl FragmentScope<'_> {
             }
             names.extend(map.as_mapping().unwrap_or_default().iter().map(|entry| entry.key.as_str()));
         }
-        let nearest = nearest(name, names.into_iter());
+        let nearest = did_you_mean(name, names.into_iter());
         Err(FragmentError::Unresolved { workflows: workflows.into_iter().map(|(id, _)| id).collect(), nearest })
     }
 

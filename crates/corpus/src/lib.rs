@@ -21,6 +21,7 @@ mod link;
 mod listing;
 mod markdown;
 mod model;
+mod near;
 mod provenance;
 mod reference;
 mod resolve;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::near::nearest;
 use crate::reference::{CONTAINER, Reference};
 use crate::snapshot::{Corpus, Has};
 use crate::source::SourceFile;
-use crate::technique::{Technique, nearest};
+use crate::technique::Technique;
 use crate::{FileId, META, Warning, WorkflowKey};
 
 /// Where a reference stands.
@@ -106,7 +107,9 @@ impl Corpus {
 
     /// Why a search found nothing, with the name that was perhaps meant.
     pub(crate) fn reason(&self, reference: &str, executing: &WorkflowKey, search: &Search) -> String {
-        let near = Reference::parse(reference).ok().and_then(|reference| self.near_reference(&reference, executing));
+        // A file that is there and malformed is the one that was meant.
+        let near = Reference::parse(reference).ok().filter(|_| search.malformed.is_empty());
+        let near = near.and_then(|reference| self.near_reference(&reference, executing));
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         format!("{}{near}", search.reason())
     }
@@ -227,7 +230,7 @@ impl Corpus {
             .flat_map(|workflow| self.technique_paths(workflow))
             .map(|segments| segments.join("::"))
             .collect();
-        nearest(&rest.join("::"), &names).map(|name| format!("{lead}{name}"))
+        nearest(&rest.join("::"), names.iter().map(String::as_str)).map(|name| format!("{lead}{name}"))
     }
 
     /// Segments of every technique file of a workflow but its root contract; `README.md` is documentation.

@@ -9,6 +9,10 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::frontmatter;
 use crate::link::{self, Target};
 use crate::markdown::{Lines, Region, Section, normalise};
+use crate::near::nearest;
+
+/// The sections of a technique, as they are written in the documentation.
+const SECTIONS: [&str; 5] = ["Capability", "Inputs", "Outputs", "Protocol", "Rules"];
 
 /// A technique as its file says it, uncomposed. Prose has its resource links rewritten already.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,12 +188,11 @@ impl Reader {
         let lines = Lines::new(&body, front.body_line);
         let (preamble, sections) = lines.region().sections(2);
         self.lost(preamble.behind_title(), "text before the first `##` section is not part of the technique");
-        let mut known: [Option<Region<'_>>; 5] = [None; 5];
+        let mut known: [Option<Region<'_>>; SECTIONS.len()] = [None; SECTIONS.len()];
         let mut malformed = false;
         for section in sections {
             let title = section.title.to_lowercase();
-            let names = ["capability", "inputs", "outputs", "protocol", "rules"];
-            if let Some(place) = names.iter().position(|name| *name == title) {
+            if let Some(place) = SECTIONS.iter().position(|name| name.to_lowercase() == title) {
                 if known[place].is_some() {
                     let message = format!("`## {}` occurs twice; only the first one counts", section.title);
                     self.report(
@@ -210,8 +213,8 @@ impl Reader {
                 self.report("technique.section", Severity::Error, section.line, message, &help);
             } else {
                 let message = format!("`## {}` is not a section of a technique and is ignored", section.title);
-                let help =
-                    nearest(&title, &names).map_or_else(String::new, |name| format!("did you mean `## {name}`?"));
+                let help = nearest(section.title, SECTIONS)
+                    .map_or_else(String::new, |name| format!("did you mean `## {name}`?"));
                 self.report("technique.section", Severity::Warning, section.line, message, &help);
             }
         }
@@ -408,13 +411,6 @@ fn set(entries: &mut Vec<(String, String)>, name: &str, text: String) {
         Some(entry) => entry.1 = text,
         None => entries.push((name.to_owned(), text)),
     }
-}
-
-/// The candidate that `name` is most likely a misspelling of.
-pub(crate) fn nearest<'a, S: AsRef<str>>(name: &str, candidates: &'a [S]) -> Option<&'a str> {
-    let scored =
-        candidates.iter().map(|candidate| (strsim::jaro_winkler(name, candidate.as_ref()), candidate.as_ref()));
-    scored.filter(|(score, _)| *score > 0.85).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, candidate)| candidate)
 }
 
 fn place(text: &str, body: usize, links: Vec<link::Link>) -> Vec<PlacedLink> {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use workflow_yaml::{Node, Span};
 
 use crate::decode::activity::{Origin, activity};
-use crate::decode::check::nearest;
 use crate::decode::manifest::{self, manifest};
 use crate::decode::sink::{Path, Sink};
 use crate::decode::steps::text;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::fragment::FragmentScope;
+use crate::near::did_you_mean;
 use crate::snapshot::{Corpus, Has, WorkflowError, is_plain_segment};
 use crate::source::SourceFile;
 use crate::{Activity, ActivityLoadError, FileId, TERMINAL, Variable, Workflow, WorkflowKey};
@@ -329,7 +329,7 @@ impl<'a> Loader<'a> {
     }
 
     fn no_activity(&self, id: &str) -> (String, Option<String>) {
-        let advice = nearest(id, self.activities.iter().map(|activity| activity.id.as_str()));
+        let advice = did_you_mean(id, self.activities.iter().map(|activity| activity.id.as_str()));
         (format!("there is no activity `{id}`"), advice)
     }
 

@@ -5,6 +5,7 @@ use workflow_yaml::{Entry, Kind, Node};
 
 use super::shape::{Need, Object, Shape, Tagged};
 use super::sink::{Path, Sink};
+use crate::near::did_you_mean;
 
 /// What the check of a file has to know besides the tables.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +53,7 @@ pub(crate) fn check(node: &Node, shape: &Shape, path: &Path<'_>, context: Contex
             Some(text) if choices.contains(&text) => {}
             Some(text) => {
                 let message = format!("expected {}, found `{text}`", expected(shape));
-                sink.error(context.code, node.span, path, message).help = nearest(text, choices.iter().copied());
+                sink.error(context.code, node.span, path, message).help = did_you_mean(text, choices.iter().copied());
             }
             None => mismatch(node, shape, path, context, sink),
         },
@@ -117,7 +118,7 @@ fn members(node: &Node, entries: &[Entry], object: &Object, path: &Path<'_>, con
                     Some("only the workflow `meta` may have it".to_owned())
                 } else {
                     let names = object.fields.iter().map(|field| field.name);
-                    nearest(&entry.key, names.clone())
+                    did_you_mean(&entry.key, names.clone())
                         .or_else(|| Some(format!("known keys: {}", names.collect::<Vec<_>>().join(", "))))
                 };
             }
@@ -143,7 +144,7 @@ fn tagged_object(node: &Node, tagged: &Tagged, path: &Path<'_>, context: Context
         members(node, entries, object, path, context, sink);
     } else {
         let message = format!("expected one of {one_of}, found {}", found(tag));
-        let help = tag.as_str().and_then(|text| nearest(text, names.into_iter()));
+        let help = tag.as_str().and_then(|text| did_you_mean(text, names.into_iter()));
         sink.error(context.code, tag.span, &path.key(tagged.tag), message).help = help;
     }
 }
@@ -218,17 +219,4 @@ fn found(node: &Node) -> String {
         Kind::Scalar(Value::Bool(value)) => format!("the boolean {value}"),
         Kind::Scalar(value) => format!("the number {value}"),
     }
-}
-
-/// Advice that names the known word closest to `word`, if one is close.
-pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    let plain =
-        |text: &str| text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
-    let wanted = plain(word);
-    let limit = 1.max(wanted.chars().count() / 3);
-    known
-        .map(|name| (strsim::damerau_levenshtein(&wanted, &plain(name)), name))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| format!("did you mean `{name}`?"))
 }

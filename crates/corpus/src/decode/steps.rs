@@ -7,6 +7,7 @@ use super::condition::condition;
 use super::sink::{Path, Sink};
 use super::tables::{CHECKPOINT_BODY, STEP};
 use crate::fragment::{FragmentError, FragmentScope};
+use crate::near::did_you_mean;
 use crate::when;
 use crate::{Action, Binding, Checkpoint, CheckpointOption, Effect, Loop, Replay, Step, StepKind};
 
@@ -177,7 +178,7 @@ impl<'n> StepReader<'n, '_, '_> {
             && !checkpoint.options.iter().any(|option| option.id == *default)
         {
             let message = format!("`defaultOption` names `{default}`, which is no option");
-            let help = super::check::nearest(default, checkpoint.options.iter().map(|option| option.id.as_str()));
+            let help = did_you_mean(default, checkpoint.options.iter().map(|option| option.id.as_str()));
             let place = path.key("defaultOption");
             self.sink.warning("checkpoint.option", span(body.get("defaultOption")), &place, message).help = help;
         }

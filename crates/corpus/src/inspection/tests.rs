@@ -168,3 +168,46 @@ fn every_technique_of_the_real_corpora_composes() {
         assert_eq!(unresolved, 0, "{}", path.display());
     }
 }
+
+/// A reference to a file that is there and malformed was written right: nothing else is suggested, least of all itself.
+#[test]
+fn a_malformed_technique_is_no_reason_to_suggest_a_name() {
+    let front = |sections: &str| format!("---\nmetadata:\n  version: 1.0.0\n---\n\n{sections}");
+    for malformed in [
+        String::new(),
+        "no front matter\n".to_owned(),
+        "---\nname: x\n---\n\n## Capability\n\nDoes it.\n".to_owned(),
+        front("## Protocol\n\n- Do it.\n"),
+        front("## Capability\n\nDoes it.\n\n## Input\n\n### a_b\n"),
+    ] {
+        for (written, file) in [
+            ("brew-tea", "w/techniques/brew-tea.md"),
+            ("brew-tea", "w/techniques/brew-tea/TECHNIQUE.md"),
+            ("brew-tea", "w/techniques/a/brew-tea.md"),
+            ("group::brew-tea", "w/techniques/group/brew-tea.md"),
+            ("group/brew-tea", "w/techniques/group/brew-tea.md"),
+            ("w::brew-tea", "w/techniques/brew-tea.md"),
+            ("brew-tea", "meta/techniques/brew-tea.md"),
+        ] {
+            let steps =
+                format!("techniques: [{written}]\nsteps:\n  - {{id: s, kind: technique, technique: {written}}}\n");
+            let files = [
+                ("w/workflow.yaml", manifest("w", "")),
+                ("w/activities/01-a.yaml", activity("a", &steps)),
+                ("w/techniques/brew-teas.md", technique("")),
+                (file, malformed.clone()),
+            ];
+            let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+            let corpus = corpus(&files);
+            let found = corpus.technique_diagnostics(&workflow(&corpus, "w"));
+            let unresolved: Vec<_> = found.iter().filter(|found| found.code == "technique.unresolved").collect();
+            assert!(!unresolved.is_empty(), "{written} {file}: {found:?}");
+            for found in unresolved {
+                let listed_shorthand = found.path.as_deref() == Some("techniques.0") && file.contains("/a/");
+                let told = format!("{} {:?}", found.message, found.help);
+                assert_eq!(told.contains("did you mean"), listed_shorthand, "{written} {file}: {told}");
+                assert!(!told.contains(&format!("did you mean `{written}`")), "{told}");
+            }
+        }
+    }
+}

@@ -191,3 +191,21 @@ fn ordinals_of_titles() {
         assert_eq!(without_ordinal(title), text);
     }
 }
+
+/// Sections are suggested as the documentation writes them, whatever was misspelt about them.
+#[test]
+fn a_misspelt_section_is_suggested_as_it_is_documented() {
+    for name in super::SECTIONS {
+        let half = name.len() / 2;
+        let (begin, end) = name.split_at(half);
+        for written in [format!("{begin}{}", &end[1..]), format!("{begin}x{end}").to_lowercase(), format!("{name}x")] {
+            if ["input", "output"].contains(&written.to_lowercase().as_str()) {
+                continue;
+            }
+            let parsed = parse(&format!("---\nmetadata:\n  version: 1.0.0\n---\n## {written}\n\nText.\n"));
+            let issue = parsed.issues.iter().find(|issue| issue.code == "technique.section");
+            let help = issue.and_then(|issue| issue.help.clone());
+            assert_eq!(help, Some(format!("did you mean `## {name}`?")), "{written}");
+        }
+    }
+}
