@@ -66,8 +66,8 @@ pub(crate) struct Link {
 const SCOPE_NOTE: &str = "From the workflow or group contract; every technique in that scope shares these entries.";
 const SOURCE_NOTE: &str = " An entry has a `source` line only where its value comes from outside the ordinary scope; a missing line is no gap.";
 const PROVENANCE_NOTE: &str = "Report every output in the step-manifest `output`: one output as a short text, several \
-     as a JSON object keyed by output id. A value lands under the id of its output, or under the name in a \
-     `destination` line (shown only on a remapped output). See the technique protocol, §7.5.";
+     as a JSON object keyed by output id. What a later step reads goes into `variables_changed` too, under the id of \
+     the output or the name in its `destination` line (shown only on a remapped output). See the technique protocol, §7.5.";
 
 impl Corpus {
     /// The technique that a reference names, composed, for a session of the executing workflow.

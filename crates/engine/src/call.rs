@@ -185,8 +185,8 @@ impl Call<'_> {
         self.warnings.push(Warning { code, message: message.into() });
     }
 
-    /// Warns of the activities that a workflow lacks because their files do not load.
-    pub(crate) fn warn_unloaded(&mut self, workflow: &Workflow) {
+    /// Warns of the activities that a workflow lacks because their files do not load, and of other errors in it.
+    pub(crate) fn warn_degraded(&mut self, workflow: &Workflow) {
         for error in &workflow.load_errors {
             let id = error.activity_id.as_str();
             let first = workflow.initial_activity.as_deref() == Some(id);
@@ -196,6 +196,19 @@ impl Call<'_> {
                 unloaded(workflow, error)
             );
             self.warn("W_ACTIVITY_UNLOADED", message);
+        }
+        let told = |found: &Diagnostic| workflow.load_errors.iter().any(|error| error.file == found.file);
+        let errors = workflow.diagnostics.iter().filter(|found| found.severity == Severity::Error && !told(found));
+        let mut errors = errors.peekable();
+        if let Some(first) = errors.peek() {
+            let first = format!("{}: {}", first.place(), first.message);
+            let message = format!(
+                "the definition of workflow `{id}` has errors ({count}), the first at {first}. `workflow-server show {id}` \
+                 lists them with what to do; its author has to repair it.",
+                id = workflow.id(),
+                count = errors.count(),
+            );
+            self.warn("W_DEFINITION_ERRORS", message);
         }
     }
 
@@ -301,15 +314,23 @@ pub(crate) fn activity_not_found(workflow: &Workflow, id: &str) -> Refusal {
         .with("valid", known)
 }
 
-/// Why an activity was left out of its workflow, with what its author can do; no full stop at the end.
+/// Why an activity was left out of its workflow, each error with what its author can do; no full stop at the end.
 pub(crate) fn unloaded(workflow: &Workflow, error: &ActivityLoadError) -> String {
     let errors = workflow.diagnostics.iter().filter(|found| found.severity == Severity::Error);
-    let helps = errors.filter(|found| found.file == error.file).filter_map(|found| found.help.as_deref());
-    let mut advice: Vec<&str> = helps.filter(|help| !help.contains('\n')).take(PLACES).collect();
-    advice.dedup();
-    let mut text = format!("its file does not load: {}:{}:{}: {}", error.file, error.line, error.column, error.error);
-    for help in advice {
-        let _ = write!(text, "; {}", help.trim_end_matches('.'));
+    let errors: Vec<&Diagnostic> = errors.filter(|found| found.file == error.file).collect();
+    let mut text = format!("its file {} does not load", error.file);
+    if errors.is_empty() {
+        let _ = write!(text, " (line {}): {}", error.line, error.error);
+    }
+    for (at, found) in errors.iter().take(PLACES).enumerate() {
+        let part = if at == 0 { ": " } else { "; " };
+        let _ = write!(text, "{part}line {}: {}", found.line.unwrap_or(1), found.message);
+        if let Some(help) = found.help.as_deref().filter(|help| !help.contains('\n')) {
+            let _ = write!(text, " ({})", help.trim_end_matches('.'));
+        }
+    }
+    if let Some(more) = errors.len().checked_sub(PLACES).filter(|more| *more > 0) {
+        let _ = write!(text, "; {more} more");
     }
     text
 }

@@ -8,7 +8,8 @@ use workflow_corpus::{
 };
 
 use crate::{
-    state::{DeclaredArtifact, Session},
+    checkpoint,
+    state::{DeclaredArtifact, Event, Session},
     variable, visit,
 };
 
@@ -184,17 +185,18 @@ fn position(activity: &Activity, steps: &[FlatStep<'_>], id: &str) -> Option<usi
 }
 
 fn steps_missing(activity: &str, steps: &[FlatStep<'_>], found: &[Option<usize>]) -> Option<Warning> {
-    let missing: Vec<&str> = steps
+    let missing: Vec<&FlatStep<'_>> = steps
         .iter()
         .enumerate()
         .filter(|(at, step)| step.top_level && !step.gated && !found.contains(&Some(*at)))
-        .map(|(_, step)| step.qualified_id.as_str())
+        .map(|(_, step)| step)
         .collect();
-    (!missing.is_empty()).then(|| {
-        warning(
-            "W_STEPS_MISSING",
-            format!("steps of `{activity}` are missing in the step_manifest: {}", list(&missing)),
-        )
+    let has_loop = missing.iter().any(|step| matches!(step.step.kind, StepKind::Loop(_)));
+    let note = if has_loop { " (a loop is a step too: report it under its own id)" } else { "" };
+    let ids: Vec<&str> = missing.iter().map(|step| step.qualified_id.as_str()).collect();
+    (!ids.is_empty()).then(|| {
+        let message = format!("steps of `{activity}` are missing in the step_manifest{note}: {}", list(&ids));
+        warning("W_STEPS_MISSING", message)
     })
 }
 
@@ -266,8 +268,8 @@ pub(crate) fn no_fetch(
         warning(
             "W_NO_FETCH",
             format!(
-                "steps of `{}` are reported as done, but their techniques were not delivered to anybody during this \
-                 visit: {}; load a technique (get_technique {{step_id}}) before carrying out its step",
+                "steps of `{}` are reported as done, but during this visit nobody was given their techniques as bound to \
+                 them: {}; load a technique (get_technique {{step_id}}) before carrying out its step",
                 activity.id,
                 list(&uncovered)
             ),
@@ -304,6 +306,70 @@ pub(crate) fn not_yielded(session: &Session, activity: &Activity, manifest: &[Ma
                 list(&passed)
             ),
         )
+    })
+}
+
+/// `W_ANSWER_MISREPORTED`: a manifested checkpoint that is said to have been answered with an option which nobody chose.
+pub(crate) fn misreported(session: &Session, activity: &Activity, manifest: &[ManifestEntry<'_>]) -> Vec<Warning> {
+    let answers: Vec<_> = answers(session, activity).collect();
+    let mut warnings = Vec::new();
+    for entry in manifest {
+        let Some((step, declared)) = activity.checkpoint(entry.step) else { continue };
+        let names_round = entry.step.contains('#') && entry.step != step.id;
+        let is_meant = |asked: &str| {
+            if names_round {
+                asked == entry.step
+            } else {
+                activity.checkpoint(asked).is_some_and(|(asked, _)| asked.id == step.id)
+            }
+        };
+        let meant = answers.iter().filter(|answer| is_meant(answer.checkpoint()));
+        let chosen: Vec<&str> = meant.filter_map(|answer| answer.data_text("optionId")).collect();
+        let said = entry.output.trim();
+        let is_option = declared.options.iter().any(|option| option.id == said);
+        if is_option && !chosen.is_empty() && !chosen.contains(&said) {
+            let message = format!(
+                "the step_manifest says that checkpoint `{}` was answered with `{said}`, but the recorded answer is {}; \
+                 report and follow that one",
+                entry.step,
+                list(&chosen)
+            );
+            warnings.push(warning("W_ANSWER_MISREPORTED", message));
+        }
+    }
+    warnings
+}
+
+/// `W_ANSWER_IGNORED`: the newest answer of this visit that leads somewhere leads elsewhere.
+pub(crate) fn answer_ignored(session: &Session, activity: &Activity, requested: &str) -> Option<Warning> {
+    if requested == activity.id {
+        return None;
+    }
+    let route = |answer: &Event| {
+        let response = session.checkpoint_responses.get(&checkpoint::key(answer.activity(), answer.checkpoint()))?;
+        let is_it = answer.data_text("optionId") == Some(&response.option_id);
+        checkpoint::transition_of(response).filter(|_| is_it).map(str::to_owned)
+    };
+    let (answer, target) = answers(session, activity).filter_map(|answer| Some((answer, route(answer)?))).last()?;
+    (target != requested).then(|| {
+        warning(
+            "W_ANSWER_IGNORED",
+            format!(
+                "checkpoint `{}` was answered with `{}`, which leads from `{}` to `{target}`, but `{requested}` was \
+                 entered; an answer goes before every other route",
+                answer.checkpoint(),
+                answer.data_text("optionId").unwrap_or_default(),
+                activity.id
+            ),
+        )
+    })
+}
+
+/// The answers given or replayed during this visit of an activity.
+fn answers<'s>(session: &'s Session, activity: &Activity) -> impl Iterator<Item = &'s Event> + use<'s> {
+    let id = activity.id.clone();
+    session.history[visit::start(session, Some(activity))..].iter().filter(move |event| {
+        event.activity() == id && matches!(event.kind(), "checkpoint_response" | "checkpoint_replayed")
     })
 }
 

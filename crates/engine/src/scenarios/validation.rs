@@ -211,18 +211,75 @@ fn a_checkpoint_of_a_loop_is_reported_as_written_as_yielded_or_by_its_base() {
 }
 
 /// An activity whose loop asks in every round.
-fn activity_with_rounds() -> std::sync::Arc<workflow_corpus::Activity> {
-    let ws = crate::workspace::Workspace::over(&[
-        ("rounds/workflow.yaml", "id: rounds\nversion: 1.0.0\ntitle: Rounds\ninitialActivity: go\n"),
-        (
-            "rounds/activities/01-go.yaml",
-            "id: go\nversion: 1.0.0\nname: Go\nsteps:\n  - kind: loop\n    id: each\n    loopType: forEach\n    \
+const ROUNDS: &[(&str, &str)] = &[
+    ("rounds/workflow.yaml", "id: rounds\nversion: 1.0.0\ntitle: Rounds\ninitialActivity: go\n"),
+    (
+        "rounds/activities/01-go.yaml",
+        "id: go\nversion: 1.0.0\nname: Go\nsteps:\n  - kind: loop\n    id: each\n    loopType: forEach\n    \
              variable: item\n    over: items\n    steps:\n      - kind: checkpoint\n        id: \"keep#{item}\"\n        \
              message: Keep?\n        options:\n          - id: yes_please\n            label: Yes\n          - id: no_thanks\n            \
              label: No\n",
-        ),
-    ]);
+    ),
+];
+
+fn activity_with_rounds() -> std::sync::Arc<workflow_corpus::Activity> {
+    let ws = crate::workspace::Workspace::over(ROUNDS);
     ws.corpus.workflow("rounds").expect("it loads").activity("go").expect("the activity").clone()
+}
+
+#[test]
+fn an_answer_is_reported_as_it_was_given_and_followed() {
+    let leave = |run: &Run, to: &str, entries: Value| {
+        let reply = run.call("next_activity", json!({"activity_id": to, "step_manifest": entries}));
+        let codes = codes(&reply);
+        let known = ["W_ANSWER_MISREPORTED", "W_ANSWER_IGNORED"];
+        let texts = reply.warnings.iter().map(|warning| warning.message.clone()).collect::<Vec<_>>().join("\n");
+        (codes.into_iter().filter(|code| known.contains(code)).collect::<Vec<_>>(), texts)
+    };
+    let said = |output: &str| json!([{"step_id": "confirm", "output": output}]);
+    let asked = |option: &str| {
+        let run = Run::at("plan");
+        run.ask("confirm", option);
+        run
+    };
+    // `again` leads back to `plan`; `go` leads nowhere by itself.
+    assert_eq!(leave(&asked("go"), "review", said("go")).0, [""; 0]);
+    assert_eq!(leave(&asked("go"), "review", said("the user is happy")).0, [""; 0], "any other text is a summary");
+    let (codes, texts) = leave(&asked("go"), "review", said(" again "));
+    assert_eq!(codes, ["W_ANSWER_MISREPORTED"]);
+    assert!(texts.contains("with `again`, but the recorded answer is `go`"), "{texts}");
+    let (codes, texts) = leave(&asked("again"), "review", said("go"));
+    assert_eq!(codes, ["W_ANSWER_IGNORED", "W_ANSWER_MISREPORTED"]);
+    assert!(texts.contains("`again`, which leads from `plan` to `plan`, but `review` was entered"), "{texts}");
+    assert_eq!(leave(&asked("again"), "plan", said("again")).0, [""; 0]);
+    // The newest answer that leads somewhere counts, and only in its visit.
+    let run = asked("again");
+    run.go("plan");
+    assert_eq!(leave(&run, "review", json!([])).0, [""; 0]);
+}
+
+#[test]
+fn a_session_does_not_end_before_its_children_unnoticed() {
+    let run = Run::at("plan");
+    let child = run.json("dispatch_child", json!({"workflow_id": "walk"}))["session_index"].clone();
+    let reply = run.go("__terminal__");
+    let found = reply.warnings.iter().find(|warning| warning.code == "W_CHILD_RUNNING").unwrap();
+    assert!(found.message.contains(child.as_str().unwrap()), "{found:?}");
+    run.go("plan");
+    run.ws.call("next_activity", json!({"session_index": child, "activity_id": "__terminal__"}));
+    assert!(!codes(&run.go("__terminal__")).contains(&"W_CHILD_RUNNING"));
+}
+
+#[test]
+fn a_checkpoint_of_rounds_is_yielded_for_one() {
+    for (id, expected) in [("keep", true), ("keep#{item}", true), ("keep#one", false)] {
+        let ws = crate::workspace::Workspace::over(ROUNDS);
+        let started = ws.json("start_session", json!({"workflow_id": "rounds", "planning_slug": "a"}));
+        let index = &started["session_index"];
+        ws.call("next_activity", json!({"session_index": index, "activity_id": "go"}));
+        let reply = ws.call("yield_checkpoint", json!({"session_index": index, "checkpoint_id": id}));
+        assert_eq!(codes(&reply).contains(&"W_ROUND_UNNAMED"), expected, "{id}");
+    }
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn target(env: &Environment<'_>, arguments: &Arguments) -> Result<Target, Refusa
 fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let params = Params::read(call.arguments)?;
     let workflow = call.load_workflow(&params.workflow_id)?;
-    call.warn_unloaded(&workflow);
+    call.warn_degraded(&workflow);
     let depth = lineage::of(call.workset).len() + 1;
     let deep = lineage::check_depth(depth)?;
     let repo = params.repo.as_deref().map(repo::normalise).transpose()?;

@@ -262,6 +262,9 @@ fn check(call: &mut Call<'_>, params: &Params, workflow: &Workflow, left: &Left)
     if let (Some(activity), Some(claimed)) = (&left.activity, &params.transition_condition) {
         found.extend(validation::condition(activity, entered, claimed));
     }
+    if let Some(activity) = &left.activity {
+        found.extend(validation::answer_ignored(call.session()?, activity, entered));
+    }
     if left.is_real() {
         found.extend(check_manifest(call, params, workflow, left)?);
     }
@@ -269,8 +272,26 @@ fn check(call: &mut Call<'_>, params: &Params, workflow: &Workflow, left: &Left)
         let entries: Vec<OutcomeEntry<'_>> = entries.iter().map(ActivityReport::entry).collect();
         found.extend(validation::activity_manifest(workflow, &entries));
     }
+    if entered == TERMINAL {
+        found.extend(unfinished_children(call.session()?));
+    }
     call.warnings.append(&mut found);
     Ok(())
+}
+
+/// `W_CHILD_RUNNING`: a session ends before children that it dispatched.
+fn unfinished_children(session: &Session) -> Option<Warning> {
+    let running = session.triggered_workflows.iter().filter(|child| child.status == "running");
+    let names: Vec<String> =
+        running.map(|child| format!("{} ('{}')", child.session_index, child.workflow_id)).collect();
+    (!names.is_empty()).then(|| Warning {
+        code: "W_CHILD_RUNNING",
+        message: format!(
+            "this session ends while children that it dispatched have not: {}. Let them come to their end, or end them with \
+             next_activity {{activity_id: \"{TERMINAL}\"}} on their session_index.",
+            names.join(", ")
+        ),
+    })
 }
 
 impl ActivityReport {
@@ -291,6 +312,7 @@ fn check_manifest(call: &Call<'_>, params: &Params, workflow: &Workflow, left: &
     let mut found = validation::step_manifest(activity, &entries);
     found.extend(validation::no_fetch(call.env.corpus, call.session()?, activity, &entries));
     found.extend(validation::not_yielded(call.session()?, activity, &entries));
+    found.extend(validation::misreported(call.session()?, activity, &entries));
     Ok(found)
 }
 

@@ -155,6 +155,8 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
 struct Choice {
     option: String,
     effect: Option<Effect>,
+    /// Nobody answered in time, so that the default was taken.
+    by_default: bool,
 }
 
 fn choose(
@@ -164,13 +166,17 @@ fn choose(
     declared: &Checkpoint,
     mode: &Mode,
 ) -> Result<Choice, Refusal> {
-    let take = |option: &CheckpointOption| Choice { option: option.id.clone(), effect: option.effect.clone() };
+    let take = |option: &CheckpointOption, by_default: bool| Choice {
+        option: option.id.clone(),
+        effect: option.effect.clone(),
+        by_default,
+    };
     match mode {
         Mode::Option(id) => {
             shown_long_enough(call, active)?;
             let ids: Vec<&str> = declared.options.iter().map(|option| option.id.as_str()).collect();
             let found = declared.options.iter().find(|option| option.id == *id);
-            found.map(take).ok_or_else(|| no_such_option(active, id, &ids))
+            found.map(|option| take(option, false)).ok_or_else(|| no_such_option(active, id, &ids))
         }
         Mode::AutoAdvance => {
             let after = declared.auto_advance_ms.filter(|after| *after > 0);
@@ -185,9 +191,11 @@ fn choose(
                 return Err(too_early("AUTO_ADVANCE_TOO_EARLY", active, elapsed, after));
             }
             let found = declared.options.iter().find(|option| option.id == *default);
-            found.map(take).ok_or_else(|| bad_default(active, default))
+            found.map(|option| take(option, true)).ok_or_else(|| bad_default(active, default))
         }
-        Mode::ConditionNotMet if step.condition.is_some() => Ok(Choice { option: DISMISSED.to_owned(), effect: None }),
+        Mode::ConditionNotMet if step.condition.is_some() => {
+            Ok(Choice { option: DISMISSED.to_owned(), effect: None, by_default: false })
+        }
         Mode::ConditionNotMet => Err(not_conditional(active)),
     }
 }
@@ -206,7 +214,7 @@ fn choose_undeclared(
             if !ids.contains(&id.as_str()) {
                 return Err(no_such_option(active, id, &ids));
             }
-            Ok(Choice { option: id.clone(), effect: None })
+            Ok(Choice { option: id.clone(), effect: None, by_default: false })
         }
         Mode::AutoAdvance => Err(no_auto_advance(active, &["defaultOption", "autoAdvanceMs"])),
         Mode::ConditionNotMet => Err(not_conditional(active)),
@@ -229,7 +237,8 @@ fn commit(call: &mut Call<'_>, active: &ActiveCheckpoint, choice: &Choice) -> Re
     let event = Event::new("checkpoint_response")
         .with_activity(activity)
         .with_checkpoint(&active.checkpoint_id)
-        .with_data("optionId", choice.option.as_str());
+        .with_data("optionId", choice.option.as_str())
+        .with_optional_data("mode", choice.by_default.then_some(checkpoint::BY_DEFAULT));
     let responded_at = session.record(event, now);
     let response = CheckpointResponse {
         option_id: choice.option.clone(),

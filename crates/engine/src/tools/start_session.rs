@@ -177,7 +177,7 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     }
     let is_new = call.workset.session().is_none();
     let (workflow, traces) = if is_new { open(call, &params)? } else { resume(call, &params)? };
-    call.warn_unloaded(&workflow);
+    call.warn_degraded(&workflow);
     let depth = lineage::of(call.workset).len();
     if let Some(message) = lineage::check_depth(depth)? {
         call.warn("W_DEPTH", message);

@@ -180,7 +180,19 @@ fn yield_or_replay(
             call.session_mut()?.record(event, now);
             members
         }
-        None => yielded(call, activity, params)?,
+        None => {
+            if let Some(declared) = activity.checkpoint(id).filter(|(step, _)| lacks_round(step, id)) {
+                call.warn(
+                    "W_ROUND_UNNAMED",
+                    format!(
+                        "checkpoint `{}` asks in every round of its loop, and `{id}` does not say for which, so the next \
+                         round will be given the same answer; put what is special about the round behind the `#`",
+                        declared.0.id
+                    ),
+                );
+            }
+            yielded(call, activity, params)?
+        }
     };
     call.advance();
     Ok(Reply::json(&call.session()?.session_index, members))
@@ -191,6 +203,11 @@ fn is_unnamed_round(activity: &Activity, id: &str) -> bool {
     let declared = activity.checkpoint(id).map(|(step, _)| step);
     let is_it = |step: &Step| declared.is_some_and(|declared| std::ptr::eq(declared, step));
     !id.contains('#') && activity.flat_steps().iter().any(|flat| !flat.top_level && is_it(flat.step))
+}
+
+/// Was a checkpoint that is declared for rounds yielded without one: by its base, or with the placeholder unfilled?
+fn lacks_round(declared: &Step, id: &str) -> bool {
+    declared.id.contains('#') && (!id.contains('#') || id == declared.id && id.contains('{'))
 }
 
 fn replayed(session: &Session, id: &str, recorded: Recorded<'_>, replay: Replay) -> Map<String, Value> {

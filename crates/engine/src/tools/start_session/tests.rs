@@ -445,13 +445,32 @@ fn an_activity_that_does_not_load_is_told_with_what_to_do() {
     for reply in [reply, resume, child] {
         assert_eq!(Workspace::codes(&reply), ["W_ACTIVITY_UNLOADED"]);
         let message = &reply.warnings[0].message;
-        for part in ["`one`, with which the workflow begins,", "torn/activities/01-one.yaml:5:", "acton", "`action`"] {
+        for part in
+            ["`one`, with which the workflow begins,", "torn/activities/01-one.yaml", "line 5", "acton", "`action`"]
+        {
             assert!(message.contains(part), "{part}: {message}");
         }
     }
     let refusal = workspace.refusal("next_activity", json!({"session_index": index, "activity_id": "one"}));
     assert_eq!(refusal.code, "ACTIVITY_NOT_FOUND");
-    for part in ["torn/activities/01-one.yaml:5:", "acton", "`action`", "two"] {
+    for part in ["torn/activities/01-one.yaml", "line 5", "acton", "`action`", "two"] {
         assert!(refusal.text().contains(part), "{part}: {}", refusal.text());
+    }
+}
+
+#[test]
+fn errors_that_leave_every_activity_in_place_are_told_too() {
+    let workspace = Workspace::over(&[
+        ("bent/workflow.yaml", "id: bent\nversion: 1.0.0\ntitle: Bent\ninitialActivity: one\n"),
+        (
+            "bent/activities/01-one.yaml",
+            "id: one\nversion: 1.0.0\nname: One\nsteps:\n  - kind: action\n    id: s\ntransitions:\n  - to: tow\n",
+        ),
+    ]);
+    let reply = workspace.call("start_session", json!({"workflow_id": "bent", "planning_slug": "a"}));
+    assert_eq!(Workspace::codes(&reply), ["W_DEFINITION_ERRORS"]);
+    let message = &reply.warnings[0].message;
+    for part in ["errors (1)", "bent/activities/01-one.yaml:8:", "`tow`", "workflow-server show bent"] {
+        assert!(message.contains(part), "{part}: {message}");
     }
 }
