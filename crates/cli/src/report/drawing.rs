@@ -89,6 +89,7 @@ fn rows(report: &Report) -> (Vec<Row>, usize) {
         let marks = report.rounds.iter().rev().filter(|round| round.activity == *id).take(MARKS).filter_map(|round| {
             let answer = match (&round.option, round.dismissed) {
                 (_, true) => "dismissed".to_owned(),
+                (Some(option), false) if round.by_default => format!("not answered, default {option} taken"),
                 (Some(option), false) => format!("answered {option}"),
                 (None, false) => "waiting".to_owned(),
             };

@@ -9,6 +9,8 @@ use workflow_engine::state::{CheckpointResponse, Event};
 
 use super::Source;
 
+/// `data.mode` of an answer that is the default, taken when the time was over.
+const BY_DEFAULT: &str = "auto_advance";
 /// Recorded instead of an option when the condition of a checkpoint did not hold.
 const DISMISSED: &str = "__condition_not_met__";
 
@@ -56,6 +58,8 @@ pub(crate) struct Round {
     pub(crate) option: Option<String>,
     /// Its condition did not hold, so nobody was asked.
     pub(crate) dismissed: bool,
+    /// Nobody answered in time, so the default was taken.
+    pub(crate) by_default: bool,
     /// How often the answer was used again instead of asking.
     pub(crate) replays: usize,
     /// What the answer did: `variablesSet`, `transitionedTo`, `activitiesSkipped`.
@@ -168,6 +172,7 @@ fn reached(source: &Source<'_>, workers: &HashMap<&str, &str>, event: &Event) ->
         waited_ms: None,
         option: None,
         dismissed: false,
+        by_default: false,
         replays: 0,
         effects: Map::new(),
         wording,
@@ -180,6 +185,7 @@ fn answer(source: &Source<'_>, round: &mut Round, event: &Event, after: &[Event]
     round.waited_ms = event.time().zip(reached).map(|(answered, reached)| (answered.0 - reached.0).max(0));
     round.answered_at = Some(event.timestamp().to_owned());
     round.dismissed = option == DISMISSED;
+    round.by_default = event.data_text("mode") == Some(BY_DEFAULT);
     round.option = Some(option.to_owned());
     // The tool takes no agent of its own: it is the session's that answers.
     let traced = event.time().and_then(|time| source.trace.agent("respond_checkpoint", time));
@@ -230,6 +236,7 @@ fn without_events(source: &Source<'_>, key: &str, response: &CheckpointResponse)
         recorded_by: None,
         waited_ms: None,
         dismissed: response.option_id == DISMISSED,
+        by_default: false,
         option: Some(response.option_id.clone()),
         replays: 0,
         effects: match effects {

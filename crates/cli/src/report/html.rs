@@ -385,7 +385,8 @@ fn facts(round: &Round) -> Vec<String> {
     if let Some(at) = &round.answered_at {
         let by = round.recorded_by.as_ref().map(|agent| format!(", recorded by {agent}")).unwrap_or_default();
         let after = round.waited_ms.map(|ms| format!(" after {}", span(ms))).unwrap_or_default();
-        facts.push(format!("answered {} UTC{after}{by}", moment(at)));
+        let how = if round.by_default { "not answered; default taken" } else { "answered" };
+        facts.push(format!("{how} {} UTC{after}{by}", moment(at)));
     }
     if round.wording.as_ref().is_some_and(|wording| wording.adhoc) {
         facts.push("worded by the agent".to_owned());

@@ -156,6 +156,7 @@ fn round(round: &Round) -> Value {
         "option": round.option,
         "option_label": round.label(),
         "dismissed": round.dismissed,
+        "by_default": round.by_default,
         "replays": round.replays,
         "effects": round.effects,
         "wording": wording(round.wording.as_ref()),

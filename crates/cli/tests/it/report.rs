@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 use testkit::{Client, Sandbox};
@@ -413,6 +413,26 @@ fn transient_and_fresh_sessions_are_told() {
     assert!(shown.contains("not begun") && shown.contains(&format!("transient/{slug}")), "{shown}");
     let page = out(&sandbox.run(&["session", "export", slug, "--output", "-"]));
     assert!(page.contains("transient") && !page.contains("<svg viewBox"), "{page}");
+}
+
+/// The demo lets one gate run out of time.
+#[test]
+fn a_default_that_was_taken_is_no_answer() {
+    let sandbox = sandbox();
+    let played = out(&sandbox.run(&["demo", "--keep"]));
+    let workspace = played.lines().find_map(|line| line.strip_prefix("workspace")).unwrap().trim();
+    let export = |format: &str| {
+        let arguments = ["session", "export", "my-tour", "--format", format, "--output", "-", "--workspace", workspace];
+        out(&sandbox.command(arguments).stdin(Stdio::null()).output().unwrap())
+    };
+    let report: Value = serde_json::from_str(&export("json")).unwrap();
+    let rounds = report["checkpoints"].as_array().unwrap().iter();
+    let by_default: Vec<_> =
+        rounds.filter(|round| round["by_default"] == true).map(|round| &round["checkpoint"]).collect();
+    assert_eq!(by_default, ["keep-stop#delivery"]);
+    let page = export("html");
+    assert_eq!(page.matches("not answered; default taken").count(), 1);
+    assert!(page.contains("not answered, default keep taken"));
 }
 
 /// `docs/session-report.md` names every member of the JSON form, and no other.

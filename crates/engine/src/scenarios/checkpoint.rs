@@ -45,6 +45,20 @@ fn every_mode_has_its_conditions() {
     check("timed", 9000, json!({"option": "halt"}), Some("INVALID_PARAMS"));
 }
 
+#[test]
+fn the_record_says_when_nobody_answered() {
+    for (answer, mode) in
+        [(json!({"auto_advance": true}), Some("auto_advance")), (json!({"option_id": "carry_on"}), None)]
+    {
+        let run = Run::at("plan");
+        run.stop("timed");
+        run.wait(5000);
+        run.json("respond_checkpoint", answer);
+        let event = run.events("checkpoint_response").remove(0);
+        assert_eq!((event.data_text("optionId"), event.data_text("mode")), (Some("carry_on"), mode));
+    }
+}
+
 /// Hazard H2: in the original `auto_advance: false` opened any gate.
 #[test]
 fn trap_03_14_13_a_false_flag_is_no_mode_and_the_gate_stays() {
