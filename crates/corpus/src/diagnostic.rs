@@ -108,3 +108,6 @@ pub struct Warning {
     /// One line.
     pub message: String,
 }
+
+#[cfg(test)]
+mod tests;

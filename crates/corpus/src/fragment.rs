@@ -61,7 +61,7 @@ impl FragmentScope<'_> {
             }
             names.extend(map.as_mapping().unwrap_or_default().iter().map(|entry| entry.key.as_str()));
         }
-        let nearest = did_you_mean(name, names.into_iter());
+        let nearest = did_you_mean(name, names);
         Err(FragmentError::Unresolved { workflows: workflows.into_iter().map(|(id, _)| id).collect(), nearest })
     }
 

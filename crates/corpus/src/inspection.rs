@@ -35,7 +35,8 @@ impl Corpus {
                 if !known {
                     let (line, column) = problem.position();
                     let mut record =
-                        Diagnostic::of_file("technique.parse", Severity::Error, &workflow.id, path, problem.message());
+                        Diagnostic::of_file("technique.parse", Severity::Error, &workflow.id, path, problem.message())
+                            .with_help(problem.help());
                     (record.line, record.column) = (Some(line), Some(column));
                     found.push(record);
                 }
@@ -149,10 +150,14 @@ impl Corpus {
                 Diagnostic::of_file("technique.unresolved", Severity::Error, &workflow.id, &file.id.path, message);
             let place = file.line_index().position(&file.text, site.span.start);
             (record.line, record.column, record.path) = (Some(place.line), Some(place.column), Some(site.path));
-            found.push(record);
+            found.push(record.with_help(REFERENCE));
         }
     }
 }
+
+/// What to do about a reference that names nothing.
+const REFERENCE: &str =
+    "write `name`, `group::name` or `workflow::name` of a technique that is there and has no errors";
 
 /// A technique reference in a YAML file.
 struct Site<'a> {

@@ -126,6 +126,9 @@ fn is_definition(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| matches!(extension.to_str(), Some("md" | "yaml" | "yml")))
 }
 
+/// What to do about a directory that cannot be listed.
+const LISTABLE: &str = "let this user read it, or take it out of the directory of the workflows";
+
 struct Walk<'a> {
     position: usize,
     before: Option<&'a RootFiles>,
@@ -143,20 +146,22 @@ impl Walk<'_> {
     fn enter(&mut self, dir: &Path, below: &str, chain: &mut Vec<PathBuf>) {
         let entries = match fs::read_dir(dir) {
             Ok(entries) => entries,
-            Err(error) => return self.problem(below, format!("the directory cannot be listed: {error}")),
+            Err(error) => return self.problem(below, format!("the directory cannot be listed: {error}"), LISTABLE),
         };
         let mut names = Vec::new();
         for entry in entries {
             match entry {
                 Ok(entry) => names.push(entry.file_name()),
-                Err(error) => self.problem(below, format!("the directory cannot be listed completely: {error}")),
+                Err(error) => {
+                    self.problem(below, format!("the directory cannot be listed completely: {error}"), LISTABLE);
+                }
             }
         }
         names.sort();
         for name in names {
             let Some(text) = name.to_str() else {
                 let shown = join(below, &name.to_string_lossy());
-                self.problem(&shown, "the name is not valid UTF-8; the entry is ignored".to_owned());
+                self.problem(&shown, "the name is not valid UTF-8; the entry is ignored".to_owned(), "rename it");
                 continue;
             };
             if text.starts_with('.') {
@@ -173,6 +178,7 @@ impl Walk<'_> {
                 self.problem(
                     below,
                     format!("the root has more than {MAX_ENTRIES} entries; from here on they are ignored"),
+                    "name a directory that holds workflows and nothing else",
                 );
             }
             return;
@@ -193,10 +199,14 @@ impl Walk<'_> {
         };
         if metadata.is_dir() {
             if chain.contains(&real) {
-                return self.problem(below, "the link leads back to a directory above it".to_owned());
+                return self.problem(
+                    below,
+                    "the link leads back to a directory above it".to_owned(),
+                    "remove the link",
+                );
             }
             if chain.len() > MAX_DEPTH {
-                return self.problem(below, format!("directories nest deeper than {MAX_DEPTH} levels"));
+                return self.problem(below, format!("directories nest deeper than {MAX_DEPTH} levels"), "move it up");
             }
             self.found.dirs.insert(below.to_owned());
             chain.push(real.clone());
@@ -239,7 +249,7 @@ impl Walk<'_> {
 
     /// An entry that is there by name only: a definition file stays listed, so that its absence is explained.
     fn unreadable(&mut self, below: &str, reason: &str) {
-        self.problem(below, reason.to_owned());
+        self.problem(below, reason.to_owned(), FileProblem::Unreadable(String::new()).help());
         if is_definition(below) && wanted(below) {
             let id = FileId { root: self.position, path: below.to_owned() };
             let fresh = SourceFile::without_text(id, FileProblem::Unreadable(reason.to_owned()));
@@ -251,9 +261,10 @@ impl Walk<'_> {
         }
     }
 
-    fn problem(&mut self, below: &str, message: String) {
+    fn problem(&mut self, below: &str, message: String, help: &str) {
         let workflow = below.split('/').next().unwrap_or_default();
-        self.found.problems.push(Diagnostic::of_file("corpus.entry", Severity::Error, workflow, below, message));
+        let problem = Diagnostic::of_file("corpus.entry", Severity::Error, workflow, below, message);
+        self.found.problems.push(problem.with_help(help));
     }
 }
 

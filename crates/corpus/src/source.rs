@@ -64,6 +64,17 @@ impl FileProblem {
         }
     }
 
+    /// What to do about it.
+    pub(crate) fn help(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => {
+                "put a file there that can be read and lies in the directory of the workflows; keep data elsewhere"
+            }
+            Self::TooLarge(_) => "keep data elsewhere, and split the definition",
+            Self::NotUtf8 { .. } => "save it as UTF-8",
+        }
+    }
+
     /// Line and column, from 1.
     pub(crate) fn position(&self) -> (usize, usize) {
         match self {

@@ -77,6 +77,9 @@ pub(crate) fn load(corpus: &Corpus, key: &WorkflowKey) -> Result<Workflow, Workf
     Ok(loader.finish(workflow, root))
 }
 
+/// So many activities are named where none looks like the one that is meant.
+const MOST_NAMED: usize = 12;
+
 /// Where the definition of a loaded activity stands.
 #[derive(Debug)]
 struct Place {
@@ -125,7 +128,9 @@ impl<'a> Loader<'a> {
         if !dir.split('/').all(is_plain_segment) {
             if let Some(node) = root.get("activitiesDir") {
                 let message = "the directory must lie inside that of the workflow".to_owned();
-                self.sink.error(manifest::CODE, node.span, &Path::Root.key("activitiesDir"), message);
+                let help = "write a name below it, or leave the key out for `activities`".to_owned();
+                let path = Path::Root.key("activitiesDir");
+                self.sink.error(manifest::CODE, node.span, &path, message).help = Some(help);
             }
             return;
         }
@@ -135,7 +140,8 @@ impl<'a> Loader<'a> {
             if file_name(name).is_some() {
                 let path = format!("{dir}/{name}");
                 let message = "an activity is a file; this is a directory".to_owned();
-                let problem = Diagnostic::of_file("activity.parse", Severity::Error, &self.key.id, &path, message);
+                let problem = Diagnostic::of_file("activity.parse", Severity::Error, &self.key.id, &path, message)
+                    .with_help("write the activity into a file of this name, or rename the directory");
                 self.excluded(&path, file_name(name).map_or(name, |(_, id)| id), std::slice::from_ref(&problem));
                 self.others.push(problem);
             }
@@ -267,7 +273,8 @@ impl<'a> Loader<'a> {
             }
             if !borrowed && self.activities.iter().any(|earlier| earlier.id == activity.id) {
                 let message = format!("another activity file has the id `{}` already", activity.id);
-                sink.error("activity.duplicate-id", span, &path, message);
+                let help = "give one of the two another `id`, or remove its file".to_owned();
+                sink.error("activity.duplicate-id", span, &path, message).help = Some(help);
             }
         }
         sink.sort();
@@ -329,7 +336,13 @@ impl<'a> Loader<'a> {
     }
 
     fn no_activity(&self, id: &str) -> (String, Option<String>) {
-        let advice = did_you_mean(id, self.activities.iter().map(|activity| activity.id.as_str()));
+        let ids = || self.activities.iter().map(|activity| activity.id.as_str());
+        let advice = did_you_mean(id, ids()).or_else(|| {
+            let known: Vec<&str> = ids().take(MOST_NAMED).collect();
+            let more = if self.activities.len() > MOST_NAMED { ", …" } else { "" };
+            let none = || "add an activity file of this name".to_owned();
+            Some(if known.is_empty() { none() } else { format!("known activities: {}{more}", known.join(", ")) })
+        });
         (format!("there is no activity `{id}`"), advice)
     }
 

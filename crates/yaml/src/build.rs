@@ -9,6 +9,11 @@ use crate::position::Span;
 use crate::scalar::{self, Tag};
 use crate::tree::{Entry, Kind, Node, Problem, Severity, Style};
 
+/// What to do about a document that is too large.
+const SMALLER: &str = "use fewer aliases, or split the file";
+/// What to do about a document that is too deep.
+pub(crate) const FLATTER: &str = "look for a bracket that is not closed, or nest less";
+
 /// Limits on what a text may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -223,7 +228,12 @@ impl Builder {
     /// Puts a copy of an anchored value in the place of an alias.
     pub(crate) fn alias(&mut self, anchor: usize, span: Span) -> Result<(), Stop> {
         let Some(weight) = self.anchors.get(&anchor).map(|(_, weight)| *weight) else {
-            self.problem(Severity::Error, span, "the alias stands inside the value it refers to".to_owned(), None);
+            self.problem(
+                Severity::Error,
+                span,
+                "the alias stands inside the value it refers to".to_owned(),
+                Some("write the value out"),
+            );
             self.charge(Weight::scalar(""), span)?;
             self.attach(Node::null(span), Weight::scalar(""));
             return Ok(());
@@ -275,18 +285,19 @@ impl Builder {
                         let refusal = if keys.insert(key.clone()) {
                             None
                         } else {
-                            Some(format!("duplicate key `{}`", abbreviate(&key)))
+                            Some((format!("duplicate key `{}`", abbreviate(&key)), "keep one of the two"))
                         };
                         (key, refusal)
                     }
-                    Kind::Sequence(_) | Kind::Mapping(_) => {
-                        (String::new(), Some("a list or a map cannot be a key".to_owned()))
-                    }
+                    Kind::Sequence(_) | Kind::Mapping(_) => (
+                        String::new(),
+                        Some(("a list or a map cannot be a key".to_owned(), "put it in quotes if it is meant as text")),
+                    ),
                 };
                 *pending = match refusal {
                     None => Pending::Key(key, span),
-                    Some(message) => {
-                        self.problem(Severity::Error, span, message, None);
+                    Some((message, help)) => {
+                        self.problem(Severity::Error, span, message, Some(help));
                         return self.refuse_key();
                     }
                 };
@@ -325,7 +336,7 @@ impl Builder {
         self.copied_bytes = self.copied_bytes.saturating_add(weight.bytes);
         if self.copied_bytes > self.limits.bytes {
             let message = format!("aliases copy more than {} bytes of text", self.limits.bytes);
-            self.problem(Severity::Error, span, message, None);
+            self.problem(Severity::Error, span, message, Some(SMALLER));
             return Err(Stop);
         }
         Ok(())
@@ -333,13 +344,13 @@ impl Builder {
 
     fn too_many(&mut self, span: Span) -> Stop {
         let message = format!("more than {} values, counted with aliases expanded", self.limits.nodes);
-        self.problem(Severity::Error, span, message, None);
+        self.problem(Severity::Error, span, message, Some(SMALLER));
         Stop
     }
 
     fn too_deep(&mut self, span: Span) -> Stop {
         let message = format!("lists and maps nest deeper than {} levels", self.limits.safe_depth());
-        self.problem(Severity::Error, span, message, None);
+        self.problem(Severity::Error, span, message, Some(FLATTER));
         Stop
     }
 }

@@ -229,6 +229,7 @@ fn report(text: &str, error: &ScanError, limits: &Limits, builder: &mut Builder)
         ErrorKind::UnclosedFlowCollection { .. } => help = Some("close the bracket"),
         ErrorKind::RecursionLimitExceeded => {
             message = format!("lists and maps nest deeper than {} levels", limits.safe_depth());
+            help = Some(crate::build::FLATTER);
         }
         _ => {}
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use workflow_yaml::{Entry, Kind, Node};
 
-use super::shape::{Need, Object, Shape, Tagged};
+use super::shape::{Field, Need, Object, Shape, Tagged};
 use super::sink::{Path, Sink};
 use crate::near::did_you_mean;
 
@@ -43,17 +43,21 @@ pub(crate) fn check(node: &Node, shape: &Shape, path: &Path<'_>, context: Contex
             Some(text) if (form.fits)(text) => {}
             _ => {
                 let message = format!("expected {}, found {}", form.expected, found(node));
-                let diagnostic = sink.error(form.code.unwrap_or(context.code), node.span, path, message);
-                if matches!(node.kind, Kind::Scalar(Value::Number(_))) {
-                    diagnostic.help = Some("a number is no version; write all three parts, as in 1.0.0".to_owned());
-                }
+                let code = form.code.unwrap_or(context.code);
+                sink.error(code, node.span, path, message).help = Some(match node.kind {
+                    Kind::Scalar(Value::Number(_)) if form.code.is_none() => {
+                        "a number is no version; write all three parts, as in 1.0.0".to_owned()
+                    }
+                    _ => format!("write for instance `{}`", form.example),
+                });
             }
         },
         Shape::Choice(choices) => match node.as_str() {
             Some(text) if choices.contains(&text) => {}
             Some(text) => {
                 let message = format!("expected {}, found `{text}`", expected(shape));
-                sink.error(context.code, node.span, path, message).help = did_you_mean(text, choices.iter().copied());
+                let near = did_you_mean(text, choices.iter().copied());
+                sink.error(context.code, node.span, path, message).help = near.or_else(|| Some(how(shape)));
             }
             None => mismatch(node, shape, path, context, sink),
         },
@@ -81,13 +85,14 @@ pub(crate) fn check(node: &Node, shape: &Shape, path: &Path<'_>, context: Contex
 fn list(node: &Node, of: &Shape, least: usize, path: &Path<'_>, context: Context, sink: &mut Sink<'_>) {
     let Some(items) = node.as_sequence() else {
         let message = format!("expected a list, found {}", found(node));
-        sink.error(context.code, node.span, path, message);
+        sink.error(context.code, node.span, path, message).help = Some(LIST.to_owned());
         return;
     };
     if items.len() < least {
         let message =
             format!("expected at least {least} item{}, found {}", if least == 1 { "" } else { "s" }, items.len());
-        sink.error(context.code, node.span, path, message);
+        let help = if least == 1 { "add one" } else { "add another: one alone combines and decides nothing" };
+        sink.error(context.code, node.span, path, message).help = Some(help.to_owned());
     }
     for (position, item) in items.iter().enumerate() {
         check(item, of, &path.item(position), context, sink);
@@ -98,7 +103,7 @@ fn members(node: &Node, entries: &[Entry], object: &Object, path: &Path<'_>, con
     for field in object.fields {
         if field.need == Need::Required && !entries.iter().any(|entry| entry.key == field.name) {
             let message = format!("the key `{}` is missing", field.name);
-            sink.error(context.code, node.span, &path.key(field.name), message);
+            sink.error(context.code, node.span, &path.key(field.name), message).help = Some(addition(field));
         }
     }
     for entry in entries {
@@ -129,14 +134,16 @@ fn members(node: &Node, entries: &[Entry], object: &Object, path: &Path<'_>, con
 fn tagged_object(node: &Node, tagged: &Tagged, path: &Path<'_>, context: Context, sink: &mut Sink<'_>) {
     let Some(entries) = node.as_mapping() else {
         let message = format!("expected a map, found {}", found(node));
-        sink.error(context.code, node.span, path, message);
+        sink.error(context.code, node.span, path, message).help =
+            Some(format!("write `{}: …` there, and the other keys below it", tagged.tag));
         return;
     };
     let names: Vec<&str> = tagged.choices.iter().map(|(name, _)| *name).collect();
     let one_of = names.join(", ");
     let Some(tag) = node.get(tagged.tag) else {
         let message = format!("the key `{}` is missing; it is one of {one_of}", tagged.tag);
-        sink.error(context.code, node.span, &path.key(tagged.tag), message);
+        let help = format!("add `{}: {}`, or another of these", tagged.tag, names.first().unwrap_or(&"…"));
+        sink.error(context.code, node.span, &path.key(tagged.tag), message).help = Some(help);
         return;
     };
     let object = tag.as_str().and_then(|text| tagged.choices.iter().find(|(name, _)| *name == text));
@@ -144,7 +151,8 @@ fn tagged_object(node: &Node, tagged: &Tagged, path: &Path<'_>, context: Context
         members(node, entries, object, path, context, sink);
     } else {
         let message = format!("expected one of {one_of}, found {}", found(tag));
-        let help = tag.as_str().and_then(|text| did_you_mean(text, names.into_iter()));
+        let help = tag.as_str().and_then(|text| did_you_mean(text, names));
+        let help = help.or_else(|| Some("write one of these".to_owned()));
         sink.error(context.code, tag.span, &path.key(tagged.tag), message).help = help;
     }
 }
@@ -182,8 +190,41 @@ fn mismatch(node: &Node, shape: &Shape, path: &Path<'_>, context: Context, sink:
             Some("put the value in quotes".to_owned())
         }
         (_, Kind::Scalar(Value::Null)) => Some("give it a value or remove the key".to_owned()),
-        _ => None,
+        _ => Some(how(shape)),
     };
+}
+
+/// How to write a list.
+const LIST: &str = "write one item a line, each behind `- `";
+
+/// How to write what is expected.
+fn how(shape: &Shape) -> String {
+    match shape {
+        Shape::Text | Shape::Any | Shape::Written(_) => "write one text".to_owned(),
+        Shape::Formed(form) => format!("write for instance `{}`", form.example),
+        Shape::Choice([only]) => format!("write `{only}`"),
+        Shape::Choice(_) => "write one of these".to_owned(),
+        Shape::Boolean => "write `true` or `false`, without quotes".to_owned(),
+        Shape::OnlyFalse => "write `false`, or remove the key".to_owned(),
+        Shape::Whole { least } => format!("write a number such as {}, without quotes", least.max(&1)),
+        Shape::Number => "write a number, without quotes".to_owned(),
+        Shape::Null => "write `null`".to_owned(),
+        Shape::List { .. } => LIST.to_owned(),
+        Shape::Map(_) | Shape::Object(_) | Shape::Tagged(_) | Shape::Later(_) => {
+            "write `key: value` lines below it, indented".to_owned()
+        }
+        Shape::Either(_) => "write one of the two, or remove the key".to_owned(),
+    }
+}
+
+/// What to add for a key that is missing.
+pub(crate) fn addition(field: &Field) -> String {
+    let example = match &field.shape {
+        Shape::Formed(form) => form.example,
+        Shape::Choice([only]) => only,
+        _ => "…",
+    };
+    format!("add `{}: {example}`, {}: {}", field.name, expected(&field.shape), field.about)
 }
 
 fn expected(shape: &Shape) -> String {
@@ -218,5 +259,76 @@ fn found(node: &Node) -> String {
         }
         Kind::Scalar(Value::Bool(value)) => format!("the boolean {value}"),
         Kind::Scalar(value) => format!("the number {value}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FileId;
+    use crate::decode::tables::{ACTIVITY, MANIFEST};
+    use crate::source::SourceFile;
+
+    /// Nodes of every kind, as they are written where something else is wanted.
+    const WRONG: [&str; 11] = [
+        "x y",
+        "''",
+        "1",
+        "1.5",
+        "-1",
+        "true",
+        "null",
+        "[]",
+        "[x, 1, {}]",
+        "{}",
+        "{x y: 1, kind: x, type: x, action: x}",
+    ];
+
+    /// Whatever is wrong with a value, whatever is wanted in its place: the diagnostic says what to do.
+    #[test]
+    fn every_mismatch_says_what_to_do() {
+        let mut seen = 0;
+        let tops = [Shape::Object(&ACTIVITY), Shape::Object(&MANIFEST)];
+        let mut shapes: Vec<&Shape> = tops.iter().collect();
+        let mut objects: Vec<*const Object> = Vec::new();
+        while let Some(shape) = shapes.pop() {
+            let text =
+                |yaml: &str| SourceFile::from_bytes(FileId { root: 0, path: "w/f.yaml".to_owned() }, yaml.into());
+            for wrong in WRONG {
+                let file = text(wrong);
+                let mut sink = Sink::new("w", &file);
+                let context = Context { code: "a.b", meta: false };
+                check(&file.yaml().root, shape, &Path::Root, context, &mut sink);
+                for found in &sink.found {
+                    seen += 1;
+                    let help = found.help.as_deref().unwrap_or_default();
+                    assert!(!help.is_empty(), "{wrong}: {found}");
+                }
+            }
+            let mut object = |object: &'static Object, shapes: &mut Vec<&Shape>| {
+                if !objects.contains(&std::ptr::from_ref(object)) {
+                    objects.push(object);
+                    shapes.extend(object.fields.iter().map(|field| &field.shape));
+                }
+            };
+            match shape {
+                Shape::List { of, .. } | Shape::Map(of) => shapes.push(of),
+                Shape::Object(inner) | Shape::Later(inner) => object(inner, &mut shapes),
+                Shape::Tagged(tagged) => tagged.choices.iter().for_each(|(_, inner)| object(inner, &mut shapes)),
+                Shape::Either(either) => shapes.extend(either.iter()),
+                _ => {}
+            }
+        }
+        assert!(objects.len() > 20 && seen > 500, "{} objects, {seen} problems", objects.len());
+    }
+
+    #[test]
+    fn a_missing_key_is_told_with_its_type() {
+        for (name, expected) in [
+            ("id", "add `id: …`, a string: Id of the activity; transitions name it."),
+            ("version", "add `version: 1.0.0`, a version of the form X.Y.Z: Version of the definition."),
+        ] {
+            assert_eq!(addition(ACTIVITY.field(name).unwrap()), expected);
+        }
     }
 }

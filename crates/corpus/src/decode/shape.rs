@@ -52,6 +52,8 @@ pub(crate) struct Form {
     pub(crate) fits: fn(&str) -> bool,
     /// What is expected, for messages.
     pub(crate) expected: &'static str,
+    /// One that fits.
+    pub(crate) example: &'static str,
     /// Diagnostic code, where it is not the one of the file.
     pub(crate) code: Option<&'static str>,
 }

@@ -39,6 +39,9 @@ impl fmt::Display for Path<'_> {
     }
 }
 
+/// What to do about a mistake that the YAML reader has no better word for.
+const SYNTAX: &str = "look at this line and those above it: indentation, quotes and brackets, `: ` inside of a text";
+
 /// Collects the problems of one file.
 #[derive(Debug)]
 pub(crate) struct Sink<'a> {
@@ -119,7 +122,8 @@ impl<'a> Sink<'a> {
         if let Some(problem) = &self.file.problem {
             let (line, column) = problem.position();
             let mut diagnostic =
-                Diagnostic::of_file(code, Severity::Error, self.workflow, &self.file.id.path, problem.message());
+                Diagnostic::of_file(code, Severity::Error, self.workflow, &self.file.id.path, problem.message())
+                    .with_help(problem.help());
             (diagnostic.line, diagnostic.column) = (Some(line), Some(column));
             self.found.push(diagnostic);
             return false;
@@ -131,7 +135,9 @@ impl<'a> Sink<'a> {
                 workflow_yaml::Severity::Warning => Severity::Warning,
             };
             let message = problem.message.clone();
-            self.add(code, severity, problem.span.start, &Path::Root, message).help.clone_from(&problem.help);
+            let advice = || (severity == Severity::Error).then(|| SYNTAX.to_owned());
+            let help = problem.help.clone().or_else(advice);
+            self.add(code, severity, problem.span.start, &Path::Root, message).help = help;
         }
         !document.has_errors()
     }

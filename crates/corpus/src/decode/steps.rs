@@ -137,7 +137,9 @@ impl<'n> StepReader<'n, '_, '_> {
         for entry in node.as_mapping().unwrap_or_default() {
             if CHECKPOINT_BODY.contains(&entry.key.as_str()) {
                 let message = format!("`{}` cannot stand beside `ref`; the fragment supplies it", entry.key);
-                self.sink.error("checkpoint.ref-conflict", entry.key_span, &path.key(&entry.key), message);
+                let help = "remove it, or write the whole checkpoint here and no `ref`".to_owned();
+                let place = path.key(&entry.key);
+                self.sink.error("checkpoint.ref-conflict", entry.key_span, &place, message).help = Some(help);
             }
         }
         let Some(name) = reference.as_str() else { return checkpoint_body(node, replay) };
@@ -243,7 +245,9 @@ pub(crate) fn report_fragment(
         FragmentError::Unresolved { workflows, nearest } => (
             "fragment.unresolved",
             format!("there is no {kind} fragment `{name}` (looked in {})", workflows.join(", ")),
-            nearest.clone(),
+            nearest
+                .clone()
+                .or_else(|| Some(format!("add it to `fragments.{kind}s` of the workflow, or name one that is there"))),
         ),
     };
     sink.error(code, node.span, path, message).help = help;

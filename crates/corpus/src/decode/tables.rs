@@ -9,8 +9,13 @@ const fn field(name: &'static str, need: Need, shape: Shape, about: &'static str
 
 const TEXTS: Shape = Shape::List { of: &Shape::Text, least: 0 };
 
-pub(crate) static VERSION: Form =
-    Form { pattern: r"^\d+\.\d+\.\d+$", fits: is_version, expected: "a version of the form X.Y.Z", code: None };
+pub(crate) static VERSION: Form = Form {
+    pattern: r"^\d+\.\d+\.\d+$",
+    fits: is_version,
+    expected: "a version of the form X.Y.Z",
+    example: "1.0.0",
+    code: None,
+};
 
 static VARIABLE_NAME: Form = Form {
     pattern: "^([a-z][a-z0-9]*(_[a-z0-9]+)+|requirements|features|exclusions|dimensions|tasks|results|submodules|paths|\
@@ -20,6 +25,7 @@ static VARIABLE_NAME: Form = Form {
               target|adr|type|mode|kind)$",
     fits: is_variable_name,
     expected: "a name of two or more snake_case words",
+    example: "card_address",
     code: Some("variable.name"),
 };
 
@@ -267,7 +273,7 @@ pub(crate) static ACTIVITY: Object = Object {
     about: "One activity of a workflow.",
     closed: true,
     fields: &[
-        field("id", Required, Shape::Text, "Navigation key."),
+        field("id", Required, Shape::Text, "Id of the activity; transitions name it."),
         field("version", Required, Shape::Formed(&VERSION), "Version of the definition."),
         field("name", Required, Shape::Text, "Display name."),
         field("description", Optional, Shape::Text, "What it is about."),

@@ -16,6 +16,7 @@ static ARTIFACT_NAME: Form = Form {
     pattern: r"^(?:[A-Za-z0-9._-]|\{[A-Za-z0-9._$-]+\})+\.[A-Za-z0-9]+$",
     fits: is_artifact_name,
     expected: "one file name with an extension",
+    example: "plan.md",
     code: None,
 };
 
