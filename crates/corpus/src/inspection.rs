@@ -138,10 +138,10 @@ impl Corpus {
         let mut sites = Vec::new();
         collect(&file.yaml().root, "", activity, &mut sites);
         for site in sites {
+            let scope = Scope { executing: workflow, activity: site.activity.filter(|_| !site.listed) };
             let reason = if site.listed {
                 self.reference_problem(site.reference, workflow)
             } else {
-                let scope = Scope { executing: workflow, activity: site.activity };
                 self.find(site.reference, &scope).err().map(|unresolved| unresolved.reason)
             };
             let Some(reason) = reason else { continue };
@@ -150,14 +150,16 @@ impl Corpus {
                 Diagnostic::of_file("technique.unresolved", Severity::Error, &workflow.id, &file.id.path, message);
             let place = file.line_index().position(&file.text, site.span.start);
             (record.line, record.column, record.path) = (Some(place.line), Some(place.column), Some(site.path));
-            found.push(record.with_help(REFERENCE));
+            let malformed = self.search(site.reference, &scope).is_err_and(|search| !search.malformed.is_empty());
+            found.push(record.with_help(if malformed { MEND } else { REFERENCE }));
         }
     }
 }
 
 /// What to do about a reference that names nothing.
-const REFERENCE: &str =
-    "write `name`, `group::name` or `workflow::name` of a technique that is there and has no errors";
+const REFERENCE: &str = "write `name`, `group::name` or `workflow::name` of a technique that is there";
+/// What to do about one to a file that cannot be used.
+const MEND: &str = "mend the file that is malformed; the reference can stay as it is";
 
 /// A technique reference in a YAML file.
 struct Site<'a> {

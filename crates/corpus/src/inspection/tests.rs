@@ -206,6 +206,7 @@ fn a_malformed_technique_is_no_reason_to_suggest_a_name() {
                 let listed_shorthand = found.path.as_deref() == Some("techniques.0") && file.contains("/a/");
                 let told = format!("{} {:?}", found.message, found.help);
                 assert_eq!(told.contains("did you mean"), listed_shorthand, "{written} {file}: {told}");
+                assert_eq!(told.contains("mend the file"), !listed_shorthand, "{written} {file}: {told}");
                 assert!(!told.contains(&format!("did you mean `{written}`")), "{told}");
             }
         }
