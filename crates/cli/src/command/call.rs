@@ -37,7 +37,7 @@ pub(crate) struct Call {
     tool: String,
     /// Arguments: KEY=VALUE, or KEY:=JSON. A value that the tool wants as a number, boolean, list or object is read as
     /// JSON. `-` reads a JSON object from stdin, and single arguments go over it. Without any argument stdin is read
-    /// too, when it is no terminal and the tool requires a parameter
+    /// too, when it is no terminal and the tool takes any
     #[arg(value_name = "KEY=VALUE")]
     arguments: Vec<String>,
     /// Print the whole result as JSON: text, isError and _meta
@@ -102,10 +102,10 @@ impl Call {
         stdin: impl FnOnce(bool) -> io::Result<String>,
     ) -> Result<Map<String, Value>, Failure> {
         let schema = self.input_schema();
-        let requires = schema.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
+        let takes_some = schema.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
         let asked = self.arguments.iter().any(|argument| argument == "-");
         let mut arguments = Map::new();
-        if asked || (self.arguments.is_empty() && !terminal && requires) {
+        if asked || (self.arguments.is_empty() && !terminal && takes_some) {
             let text = stdin(asked).map_err(|error| Failure::Usage(format!("stdin: {error}")))?;
             arguments = from_stdin(&text, asked)?;
         }

@@ -116,6 +116,9 @@ fn arguments_come_from_stdin_too() {
     let told = err(&unasked);
     assert!(told.starts_with("reading the arguments of get_workflow_status as JSON from stdin; "), "{told}");
     assert_eq!(told.lines().count(), 1, "{told}");
+    let resumed = piped(&sandbox, &["start_session"], "{\"planning_slug\": \"my-work\", \"workflow_id\": \"mini\"}");
+    let resumed: Value = serde_json::from_str(out(&resumed)).unwrap();
+    assert_eq!(resumed["planning_slug"], "my-work", "what is piped in is never left out");
     let view = json(&piped(&sandbox, &["inspect_session", "-", "view=identity"], &object));
     assert_eq!(view["workflowId"], "mini");
     for (arguments, input) in [(&["get_workflow_status", "-"][..], "[]"), (&["get_workflow_status"], "{")] {
@@ -125,20 +128,20 @@ fn arguments_come_from_stdin_too() {
     }
 }
 
-/// An agent's shell leaves stdin open: no call waits for it silently, and none that can do without.
+/// An agent's shell leaves stdin open: no call waits for it silently, and none of a tool that takes nothing.
 #[test]
-fn an_open_stdin_is_waited_for_only_when_something_is_required() {
+fn an_open_stdin_is_waited_for_only_by_tools_that_take_something() {
     let sandbox = sandbox();
     for tool in workflow_engine::TOOLS {
         let schema = (tool.schema)();
-        let requires = schema["required"].as_array().is_some_and(|names| !names.is_empty());
+        let takes_some = schema["properties"].as_object().is_some_and(|all| !all.is_empty());
         let mut command = sandbox.command(["call", tool.name]);
         command.args(sandbox.places()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdin = child.stdin.take().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut told = String::new();
-        if requires {
+        if takes_some {
             stderr.read_line(&mut told).unwrap();
             assert!(told.starts_with(&format!("reading the arguments of {} as JSON from stdin", tool.name)), "{told}");
             assert!(child.try_wait().unwrap().is_none(), "{} did not wait", tool.name);
@@ -150,7 +153,7 @@ fn an_open_stdin_is_waited_for_only_when_something_is_required() {
             drop(stdin);
         }
         stderr.read_to_string(&mut told).unwrap();
-        assert_eq!(told.matches("reading the arguments").count(), usize::from(requires), "{told}");
+        assert_eq!(told.matches("reading the arguments").count(), usize::from(takes_some), "{told}");
     }
 }
 

@@ -180,19 +180,7 @@ fn yield_or_replay(
             call.session_mut()?.record(event, now);
             members
         }
-        None => {
-            if let Some(declared) = activity.checkpoint(id).filter(|(step, _)| lacks_round(step, id)) {
-                call.warn(
-                    "W_ROUND_UNNAMED",
-                    format!(
-                        "checkpoint `{}` asks in every round of its loop, and `{id}` does not say for which, so the next \
-                         round will be given the same answer; put what is special about the round behind the `#`",
-                        declared.0.id
-                    ),
-                );
-            }
-            yielded(call, activity, params)?
-        }
+        None => yielded(call, activity, params)?,
     };
     call.advance();
     Ok(Reply::json(&call.session()?.session_index, members))
@@ -230,6 +218,16 @@ fn replayed(session: &Session, id: &str, recorded: Recorded<'_>, replay: Replay)
 
 fn yielded(call: &mut Call<'_>, activity: &Activity, params: &Params) -> Result<Map<String, Value>, Refusal> {
     let id = params.checkpoint_id.as_str();
+    if let Some((declared, _)) = activity.checkpoint(id).filter(|(declared, _)| lacks_round(declared, id)) {
+        call.warn(
+            "W_ROUND_UNNAMED",
+            format!(
+                "checkpoint `{}` asks in every round of its loop, and `{id}` does not say for which, so the next round will \
+                 be given the same answer; put what is special about the round behind the `#`",
+                declared.id
+            ),
+        );
+    }
     let signer = call.env.signer;
     let now = call.now();
     let decision = params.decision();
