@@ -198,15 +198,13 @@ impl Call<'_> {
             self.warn("W_ACTIVITY_UNLOADED", message);
         }
         let told = |found: &Diagnostic| workflow.load_errors.iter().any(|error| error.file == found.file);
-        let errors = workflow.diagnostics.iter().filter(|found| found.severity == Severity::Error && !told(found));
-        let mut errors = errors.peekable();
-        if let Some(first) = errors.peek() {
+        let mut errors = workflow.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+        if let Some(first) = errors.find(|found| !told(found)) {
             let first = format!("{}: {}", first.place(), first.message);
             let message = format!(
-                "the definition of workflow `{id}` has errors ({count}), the first at {first}. `workflow-server show {id}` \
-                 lists them with what to do; its author has to repair it.",
+                "the definition of workflow `{id}` has errors, the first at {first}. `workflow-server show {id}` lists all \
+                 with what to do; its author has to repair it.",
                 id = workflow.id(),
-                count = errors.count(),
             );
             self.warn("W_DEFINITION_ERRORS", message);
         }

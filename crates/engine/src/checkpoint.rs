@@ -85,10 +85,15 @@ pub(crate) fn none_active(session: &Session) -> Refusal {
 pub(crate) fn unknown(activity: &Activity, checkpoint: &str, advice: &str) -> Refusal {
     let declared = declared_ids(activity);
     let listed = if declared.is_empty() { "none".to_owned() } else { declared.join(", ") };
+    let rounds = if declared.iter().any(|id| id.contains("#{")) {
+        " What stands in braces behind a `#` is filled in with the round of the loop."
+    } else {
+        ""
+    };
     Refusal::new(
         "CHECKPOINT_NOT_FOUND",
         format!(
-            "activity `{}` declares no checkpoint `{checkpoint}`; its checkpoints: {listed}. {advice}",
+            "activity `{}` declares no checkpoint `{checkpoint}`; its checkpoints: {listed}.{rounds} {advice}",
             activity.id
         ),
     )

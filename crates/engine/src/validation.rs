@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use workflow_corpus::{
-    Activity, Corpus, FileId, FlatStep, Scope, StepKind, TERMINAL, TransitionEntry, ValueType, Warning, Workflow,
+    Activity, Corpus, FileId, FlatStep, Scope, Step, StepKind, TERMINAL, TransitionEntry, ValueType, Warning, Workflow,
     claims_match,
 };
 
@@ -47,7 +47,10 @@ pub(crate) fn first_activity(workflow: &Workflow, requested: &str) -> Option<War
     let expected = workflow.initial_activity.as_deref().filter(|expected| *expected != requested)?;
     Some(warning(
         "W_FIRST_ACTIVITY",
-        format!("the workflow begins with activity `{expected}`, but `{requested}` was entered first"),
+        format!(
+            "the workflow begins with activity `{expected}`, but `{requested}` was entered first; if that was not meant, \
+             enter `{expected}` now"
+        ),
     ))
 }
 
@@ -73,7 +76,12 @@ pub(crate) fn transition(activity: &Activity, requested: &str) -> Option<Warning
         } else {
             format!(" (and `{TERMINAL}` ends the workflow)")
         };
-        format!("`{requested}` is no direct transition from `{}`; it leads to {}{end}", activity.id, list(&targets))
+        format!(
+            "`{requested}` is no direct transition from `{}`; it leads to {}{end}; if that was not meant, enter one of \
+             these now",
+            activity.id,
+            list(&targets)
+        )
     };
     Some(warning("W_TRANSITION", message))
 }
@@ -280,17 +288,21 @@ pub(crate) fn no_fetch(
 /// `W_CHECKPOINT_NOT_YIELDED`: a manifested checkpoint that nobody yielded during this visit, so that nobody was asked.
 pub(crate) fn not_yielded(session: &Session, activity: &Activity, manifest: &[ManifestEntry<'_>]) -> Option<Warning> {
     let declared = |id: &str| activity.checkpoint(id).map(|(step, _)| step.id.as_str());
-    let yielded: HashSet<&str> = session.history[visit::start(session, Some(activity))..]
+    let asked: HashSet<&str> = session.history[visit::start(session, Some(activity))..]
         .iter()
         .filter(|event| event.activity() == activity.id)
         .filter(|event| matches!(event.kind(), "checkpoint_reached" | "checkpoint_replayed" | "checkpoint_response"))
-        .filter_map(|event| declared(event.checkpoint()))
+        .map(Event::checkpoint)
         .collect();
+    let yielded: HashSet<&str> = asked.iter().filter_map(|id| declared(id)).collect();
     let steps = activity.flat_steps();
     let mut passed: Vec<&str> = Vec::new();
     for entry in manifest {
         let Some(step) = position(activity, &steps, entry.step).map(|at| steps[at].step) else { continue };
-        let is_open = matches!(step.kind, StepKind::Checkpoint(_)) && !yielded.contains(step.id.as_str());
+        // A round that is named is that round; else any will do.
+        let was_asked =
+            if names_round(step, entry.step) { asked.contains(entry.step) } else { yielded.contains(step.id.as_str()) };
+        let is_open = matches!(step.kind, StepKind::Checkpoint(_)) && !was_asked;
         if is_open && !passed.contains(&entry.step) {
             passed.push(entry.step);
         }
@@ -315,9 +327,8 @@ pub(crate) fn misreported(session: &Session, activity: &Activity, manifest: &[Ma
     let mut warnings = Vec::new();
     for entry in manifest {
         let Some((step, declared)) = activity.checkpoint(entry.step) else { continue };
-        let names_round = entry.step.contains('#') && entry.step != step.id;
         let is_meant = |asked: &str| {
-            if names_round {
+            if names_round(step, entry.step) {
                 asked == entry.step
             } else {
                 activity.checkpoint(asked).is_some_and(|(asked, _)| asked.id == step.id)
@@ -363,6 +374,11 @@ pub(crate) fn answer_ignored(session: &Session, activity: &Activity, requested: 
             ),
         )
     })
+}
+
+/// Does this name of a checkpoint say which round of its loop is meant?
+fn names_round(declared: &Step, id: &str) -> bool {
+    id.contains('#') && id != declared.id
 }
 
 /// The answers given or replayed during this visit of an activity.
@@ -429,6 +445,14 @@ pub(crate) fn variable_type(source: &str, name: &str, found: &str, declared: Val
             "{source}: variable `{name}` is declared as {} but got a value of type {found}; stored as written",
             variable::type_name(declared)
         ),
+    )
+}
+
+/// `W_VARIABLE_UNDECLARED`: a name that no variable has and one nearly has.
+pub(crate) fn variable_misspelt(source: &str, name: &str, meant: &str) -> Warning {
+    warning(
+        "W_VARIABLE_UNDECLARED",
+        format!("{source}: no variable `{name}` is declared; did you mean `{meant}`? It was stored as written"),
     )
 }
 

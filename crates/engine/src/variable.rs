@@ -27,6 +27,8 @@ pub(crate) struct Write<'a> {
 pub(crate) fn write(session: &mut Session, workflow: &Workflow, write: Write<'_>, now: Timestamp) -> Option<Warning> {
     let Write { name, value, activity, source } = write;
     let declared = workflow.variable(name).map(|variable| variable.kind);
+    let is_new = declared.is_none() && !session.variables.contains_key(name);
+    let meant = if is_new { misspelt(name, workflow) } else { None };
     let wrong = declared.filter(|declared| type_name(*declared) != type_of(&value) && !is_template(&value));
     let found = type_of(&value);
     let mut event = Event::new("variable_set")
@@ -42,7 +44,17 @@ pub(crate) fn write(session: &mut Session, workflow: &Workflow, write: Write<'_>
     }
     session.record(event, now);
     session.variables.insert(name.to_owned(), value);
-    wrong.map(|declared| validation::variable_type(source, name, found, declared))
+    wrong
+        .map(|declared| validation::variable_type(source, name, found, declared))
+        .or_else(|| meant.map(|meant| validation::variable_misspelt(source, name, meant)))
+}
+
+/// The declared variable that a name of none was probably meant to be. Names of their own are free, so only a slip of a
+/// letter or two in a name of some length counts.
+fn misspelt<'w>(name: &str, workflow: &'w Workflow) -> Option<&'w str> {
+    let slips = name.chars().count() / 6;
+    let mut declared = workflow.variables.iter().map(|variable| variable.name.as_str());
+    declared.find(|declared| strsim::damerau_levenshtein(declared, name) <= slips.min(2))
 }
 
 /// JSON name of a declared type.

@@ -271,6 +271,28 @@ fn a_session_does_not_end_before_its_children_unnoticed() {
 }
 
 #[test]
+fn a_reported_round_is_one_that_was_yielded() {
+    let ws = crate::workspace::Workspace::over(ROUNDS);
+    let started = ws.json("start_session", json!({"workflow_id": "rounds", "planning_slug": "a"}));
+    let index = &started["session_index"];
+    ws.call("next_activity", json!({"session_index": index, "activity_id": "go"}));
+    ws.call("yield_checkpoint", json!({"session_index": index, "checkpoint_id": "keep#one"}));
+    ws.call("respond_checkpoint", json!({"session_index": index, "option_id": "yes_please"}));
+    for (reported, expected) in
+        [(&["keep#one"][..], ""), (&["keep"], ""), (&["keep#{item}"], ""), (&["keep#one", "keep#two"], "`keep#two`;")]
+    {
+        let mut arguments = manifest(&[&["each"], reported].concat());
+        arguments["session_index"] = index.clone();
+        arguments["activity_id"] = "go".into();
+        let reply = ws.call("next_activity", arguments);
+        let found = reply.warnings.iter().find(|warning| warning.code == "W_CHECKPOINT_NOT_YIELDED");
+        let text = found.map(|warning| warning.message.as_str()).unwrap_or_default();
+        assert!(if expected.is_empty() { text.is_empty() } else { text.contains(expected) }, "{reported:?}: {text}");
+        assert!(!text.contains("`keep#one`"), "{text}");
+    }
+}
+
+#[test]
 fn a_checkpoint_of_rounds_is_yielded_for_one() {
     for (id, expected) in [("keep", true), ("keep#{item}", true), ("keep#one", false)] {
         let ws = crate::workspace::Workspace::over(ROUNDS);
@@ -378,6 +400,23 @@ fn variables_of_another_type_are_stored_and_warned_about() {
             assert!(texts[0].contains(part), "{}", texts[0]);
         }
     }
+}
+
+#[test]
+fn a_slip_in_the_name_of_a_variable_is_told_once() {
+    let change = |value: Value| with(plan(), json!({"variables_changed": value}));
+    for free in ["free", "ready", "is_redy_too", "item_counter_2", "x"] {
+        check("plan", "review", change(json!({ free: 1 })), &[]);
+    }
+    for (name, meant) in [("is_raedy", "is_ready"), ("item_cuont", "item_count"), ("chosen_nam", "chosen_name")] {
+        let texts = check("plan", "review", change(json!({ name: 1 })), &["W_VARIABLE_UNDECLARED"]);
+        assert!(texts[0].contains(&format!("`{name}`")) && texts[0].contains(&format!("`{meant}`")), "{texts:?}");
+    }
+    let run = Run::at("plan");
+    run.call("next_activity", with(json!({"activity_id": "review"}), change(json!({"is_raedy": 1}))));
+    let again =
+        run.call("next_activity", with(json!({"activity_id": "ship"}), json!({"variables_changed": {"is_raedy": 2}})));
+    assert!(!codes(&again).contains(&"W_VARIABLE_UNDECLARED"), "it is in use now");
 }
 
 #[test]

@@ -208,12 +208,14 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
 
 /// What the end of a child leads to.
 fn go_on_with(parent: &Session) -> String {
-    let activity = match parent.current_activity.as_str() {
-        "" => String::new(),
-        activity => format!(", which is in activity '{activity}'"),
-    };
+    if parent.status != Status::Running {
+        return format!(
+            "this child has ended; its parent, session {} of workflow '{}', had ended before",
+            parent.session_index, parent.workflow_id
+        );
+    }
     format!(
-        "this child has ended, and its parent knows: go on with session {} of workflow '{}'{activity}",
+        "this child has ended, and its parent knows: go on with session {} of workflow '{}'",
         parent.session_index, parent.workflow_id
     )
 }
