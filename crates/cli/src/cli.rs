@@ -9,7 +9,7 @@ use crate::command;
 /// What `--help` says below the options.
 const EXAMPLES: &str = "\
 Examples:
-  workflow-server demo                  see in half a minute what this is about
+  workflow-server demo                  see in a few seconds what this is about
   workflow-server list                  which workflows there are
   workflow-server show quick-tour       what one consists of
   workflow-server call discover         one tool call, as an agent makes it

@@ -13,7 +13,8 @@ use crate::report::counted;
 
 /// Lists the workflows that can be started
 ///
-/// With their state: ok, degraded (it loads, with errors), or broken. `show` says what is wrong and where.
+/// With their state: ok, degraded (it loads, with errors), or broken; "does not load" stands where not even title and
+/// version can be read, which --json calls broken too. `show` says what is wrong and where.
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// List the sessions of the workspace instead
@@ -48,9 +49,8 @@ impl List {
             printer::warn(&format!("{path}:{}:{}: [{}] {}", error.line, error.column, error.code, error.error));
         }
         let broken = listing.workflows.iter().filter(|workflow| workflow.status != Status::Ok);
-        let missing = listing.load_errors.iter().filter_map(|error| error.file.split('/').next());
-        let ids: Vec<&str> = broken.map(|workflow| workflow.id.as_str()).chain(missing).collect();
-        let text = if self.json { as_json(&listing) } else { as_table(&listing.workflows) };
+        let ids: Vec<&str> = broken.map(|workflow| workflow.id.as_str()).chain(unlisted(&listing)).collect();
+        let text = if self.json { as_json(&listing) } else { as_table(&listing) };
         printer::print(&text)?;
         if !self.json {
             for id in ids {
@@ -61,50 +61,71 @@ impl List {
     }
 }
 
-fn as_json(listing: &Listing) -> String {
-    let workflows: Vec<Value> = listing
-        .workflows
-        .iter()
-        .map(|workflow| {
-            json!({
-                "id": workflow.id,
-                "title": workflow.title,
-                "version": workflow.version,
-                "tags": workflow.tags,
-                "status": workflow.status.as_str(),
-                "errors": workflow.errors,
-                "warnings": workflow.warnings,
-                "source": workflow.source,
-            })
-        })
-        .collect();
-    format!("{:#}", Value::from(workflows))
+/// Ids of those whose manifest says too little to list them: the names of their directories.
+fn unlisted(listing: &Listing) -> impl Iterator<Item = &str> {
+    listing.load_errors.iter().filter_map(|error| error.file.split('/').next())
 }
 
-fn as_table(workflows: &[ListedWorkflow]) -> String {
-    if workflows.is_empty() {
-        return "no workflows".to_owned();
-    }
-    let rows: Vec<_> = workflows
-        .iter()
-        .map(|workflow| {
-            let style = match workflow.status {
-                Status::Ok => GOOD,
-                Status::Degraded => POOR,
-                Status::Broken => BAD,
-            };
-            let state = match workflow.status {
-                Status::Ok => "ok".to_owned(),
-                other => format!("{other}, {}", counted(workflow.errors, "error")),
-            };
-            vec![
-                (STRONG, workflow.id.clone()),
-                (DIM, workflow.version.clone()),
-                (style, state),
-                (DIM, workflow.source.clone()),
-                (anstyle::Style::new(), workflow.title.clone()),
-            ]
+/// Rows of both kinds in the order of their ids.
+fn in_order<T>(
+    listing: &Listing,
+    listed: impl Fn(&ListedWorkflow) -> T,
+    not_listed: impl Fn(&str) -> T,
+) -> impl Iterator<Item = T> {
+    let rows = listing.workflows.iter().map(|workflow| (workflow.id.as_str(), listed(workflow)));
+    let mut rows: Vec<(&str, T)> = rows.chain(unlisted(listing).map(|id| (id, not_listed(id)))).collect();
+    rows.sort_by_key(|(id, _)| *id);
+    rows.into_iter().map(|(_, row)| row)
+}
+
+fn as_json(listing: &Listing) -> String {
+    let listed = |workflow: &ListedWorkflow| {
+        json!({
+            "id": workflow.id,
+            "title": workflow.title,
+            "version": workflow.version,
+            "tags": workflow.tags,
+            "status": workflow.status.as_str(),
+            "errors": workflow.errors,
+            "warnings": workflow.warnings,
+            "source": workflow.source,
         })
-        .collect();
-    printer::table(&rows)
+    };
+    let not_listed = |id: &str| {
+        json!({
+            "id": id,
+            "title": null,
+            "version": null,
+            "tags": [],
+            "status": Status::Broken.as_str(),
+            "errors": 1,
+            "warnings": 0,
+            "source": null,
+        })
+    };
+    format!("{:#}", in_order(listing, listed, not_listed).collect::<Value>())
+}
+
+fn as_table(listing: &Listing) -> String {
+    let listed = |workflow: &ListedWorkflow| {
+        let style = match workflow.status {
+            Status::Ok => GOOD,
+            Status::Degraded => POOR,
+            Status::Broken => BAD,
+        };
+        let state = match workflow.status {
+            Status::Ok => "ok".to_owned(),
+            other => format!("{other}, {}", counted(workflow.errors, "error")),
+        };
+        vec![
+            (STRONG, workflow.id.clone()),
+            (DIM, workflow.version.clone()),
+            (style, state),
+            (DIM, workflow.source.clone()),
+            (anstyle::Style::new(), workflow.title.clone()),
+        ]
+    };
+    let not_listed = |id: &str| vec![(STRONG, id.to_owned()), (DIM, String::new()), (BAD, "does not load".to_owned())];
+    let rows: Vec<_> = in_order(listing, listed, not_listed).collect();
+    if rows.is_empty() { "no workflows".to_owned() } else { printer::table(&rows) }
 }

@@ -23,6 +23,7 @@ fn help_teaches_and_version_tells() {
         assert!(out(&help).contains(part), "{part}");
     }
     assert!(!out(&help).contains('\u{1b}'), "no colours in a pipe");
+    assert!(out(&help).contains("see in a few seconds"), "the demo takes no longer");
     assert_eq!(out(&sandbox.run(&["--version"])), format!("workflow-server {}\n", env!("CARGO_PKG_VERSION")));
 }
 
@@ -67,7 +68,8 @@ fn a_broken_definition_is_named_and_takes_nothing_down() {
     let shown = sandbox.run(&["show", "mini"]);
     assert_eq!(shown.status.code(), Some(1), "{}", err(&shown));
     assert!(err(&shown).contains("02-ship.yaml:"), "{}", err(&shown));
-    assert!(out(&shown).contains("plan  Plan") && out(&shown).contains("does not load"), "{}", out(&shown));
+    assert!(out(&shown).contains("plan  Plan") && out(&shown).contains("ship  does not load: "), "{}", out(&shown));
+    assert!(out(&shown).contains("─▷ ship  when plan_approved == true  ✗ does not load\n"), "{}", out(&shown));
     let listed: Value = serde_json::from_slice(&sandbox.run(&["list", "--json"]).stdout).unwrap();
     assert_eq!(listed[1]["status"], "degraded", "{listed}");
     let table = sandbox.run(&["list"]);
@@ -96,9 +98,7 @@ fn the_exit_code_of_show_tells_whether_there_are_errors() {
         assert!(text.contains(from), "{text}");
         std::fs::write(&path, text.replace(from, to)).unwrap();
         let listed: Value = serde_json::from_slice(&sandbox.run(&["list", "--json"]).stdout).unwrap();
-        let listed = listed.as_array().unwrap().iter().find(|workflow| workflow["id"] == "mini");
-        // What has no readable heading is named on stderr and not in the list.
-        assert_eq!(listed.map_or("broken", |workflow| workflow["status"].as_str().unwrap()), status, "{to}");
+        assert_eq!((&listed[1]["id"], &listed[1]["status"]), (&"mini".into(), &status.into()), "{to}");
         for arguments in
             [&["show", "mini"][..], &["show", "mini", "--yaml"], &["show", "child"], &["show", "mini/plan"]]
         {
@@ -111,6 +111,33 @@ fn the_exit_code_of_show_tells_whether_there_are_errors() {
             }
         }
     }
+}
+
+/// What has no readable heading is in the list all the same, at its place.
+#[test]
+fn a_workflow_that_cannot_be_listed_has_a_row() {
+    let sandbox = sandbox();
+    let manifest = sandbox.workflows().join("child/workflow.yaml");
+    std::fs::write(&manifest, "title: a: b\n").unwrap();
+    let table = sandbox.run(&["list"]);
+    assert!(table.status.success(), "{}", err(&table));
+    let rows: Vec<Vec<String>> =
+        out(&table).lines().map(|row| row.split_whitespace().map(str::to_owned).collect()).collect();
+    assert_eq!(rows[0], ["child", "does", "not", "load"], "{}", out(&table));
+    assert_eq!((rows.len(), rows[1][..3].join(" ")), (2, "mini 1.0.0 ok".to_owned()), "{}", out(&table));
+    assert!(out(&table).lines().all(|line| line.trim_end() == line), "{}", out(&table));
+    let told = err(&table);
+    assert!(told.contains("child/workflow.yaml:1:") && told.contains("`workflow-server show child`"), "{told}");
+    let listed = sandbox.run(&["list", "--json"]);
+    assert!(listed.status.success() && err(&listed).contains("child/workflow.yaml:1:"), "{}", err(&listed));
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let expected = serde_json::json!({
+        "id": "child", "title": null, "version": null, "tags": [],
+        "status": "broken", "errors": 1, "warnings": 0, "source": null,
+    });
+    assert_eq!((&listed[0], &listed[1]["id"]), (&expected, &"mini".into()), "{listed}");
+    std::fs::remove_dir_all(sandbox.workflows().join("mini")).unwrap();
+    assert_eq!(out(&sandbox.run(&["list"])).trim_end(), "child    does not load");
 }
 
 #[test]
