@@ -196,10 +196,9 @@ fn routes(workflow: &Workflow, activity: &Activity) -> String {
             why.push_str("  ↺ once more");
         } else if there.is_some() && leads(workflow, &entry.to, &activity.id) {
             why.push_str("  ↺ can come back");
-        } else if workflow.load_error(&entry.to).is_some() {
-            why.push_str("  ✗ does not load");
         } else if there.is_none() && entry.to != TERMINAL {
-            why.push_str("  ✗ no such activity");
+            let is_broken = workflow.load_error(&entry.to).is_some();
+            why.push_str(if is_broken { "  ✗ does not load" } else { "  ✗ no such activity" });
         }
         let target = name(&entry.to);
         text.extend([" ", branch, " ", &styled(style, &plain(target))]);

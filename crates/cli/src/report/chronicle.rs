@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use workflow_engine::state::Event;
 
+use super::gate::Settled;
 use super::{Source, counted, grouped, inline};
 
 /// One event.
@@ -117,7 +118,14 @@ fn sentence(source: &Source<'_>, event: &Event) -> String {
         "step_started" => format!("Step {} started", text("stepId")),
         "step_completed" => format!("Step {} reported", text("stepId")),
         "checkpoint_reached" => format!("Asked {checkpoint}"),
-        "checkpoint_response" => format!("Answered {checkpoint}: {}", text("optionId")),
+        "checkpoint_response" => match Settled::of(event) {
+            Settled::Answered => format!("Answered {checkpoint}: {}", text("optionId")),
+            Settled::ByDefault => format!("Default taken for {checkpoint}: {}", text("optionId")),
+            Settled::Dismissed => format!("Dismissed {checkpoint}: its condition did not hold"),
+        },
+        "checkpoint_replayed" if Settled::of(event) == Settled::Dismissed => {
+            format!("{checkpoint} stays dismissed: its condition did not hold")
+        }
         "checkpoint_replayed" => format!("Earlier answer to {checkpoint} used again: {}", text("optionId")),
         "variable_set" => {
             let name = event.data_text("name").unwrap_or_default();

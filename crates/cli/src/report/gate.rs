@@ -9,8 +9,27 @@ use workflow_engine::state::{CheckpointResponse, Event};
 
 use super::Source;
 
-/// `data.mode` of an answer that is the default, taken when the time was over.
-const BY_DEFAULT: &str = "auto_advance";
+/// How a question was settled, by the event that says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// Somebody chose.
+    Answered,
+    /// Nobody answered in time, so the default was taken.
+    ByDefault,
+    /// Its condition did not hold.
+    Dismissed,
+}
+
+impl Settled {
+    pub(super) fn of(event: &Event) -> Self {
+        match (event.data_text("optionId"), event.data_text("mode")) {
+            (Some(DISMISSED), _) => Self::Dismissed,
+            (_, Some("auto_advance")) => Self::ByDefault,
+            _ => Self::Answered,
+        }
+    }
+}
+
 /// Recorded instead of an option when the condition of a checkpoint did not hold.
 const DISMISSED: &str = "__condition_not_met__";
 
@@ -54,7 +73,7 @@ pub(crate) struct Round {
     pub(crate) recorded_by: Option<String>,
     /// Between question and answer.
     pub(crate) waited_ms: Option<i64>,
-    /// The option, `None` while it waits.
+    /// The option, `None` while it waits; no option of the question when it was dismissed.
     pub(crate) option: Option<String>,
     /// Its condition did not hold, so nobody was asked.
     pub(crate) dismissed: bool,
@@ -184,8 +203,9 @@ fn answer(source: &Source<'_>, round: &mut Round, event: &Event, after: &[Event]
     let reached = round.reached_at.as_deref().and_then(Timestamp::parse);
     round.waited_ms = event.time().zip(reached).map(|(answered, reached)| (answered.0 - reached.0).max(0));
     round.answered_at = Some(event.timestamp().to_owned());
-    round.dismissed = option == DISMISSED;
-    round.by_default = event.data_text("mode") == Some(BY_DEFAULT);
+    let settled = Settled::of(event);
+    round.dismissed = settled == Settled::Dismissed;
+    round.by_default = settled == Settled::ByDefault;
     round.option = Some(option.to_owned());
     // The tool takes no agent of its own: it is the session's that answers.
     let traced = event.time().and_then(|time| source.trace.agent("respond_checkpoint", time));

@@ -148,7 +148,8 @@ fn tiles(page: &mut Page, report: &Report) {
     tile(page, "Activities done", &format!("{done} of {}", report.activities.len()), &skipped);
     let elapsed = head.elapsed_ms.map_or_else(|| "–".to_owned(), span);
     tile(page, "First to last event", &elapsed, &format!("from {} UTC", moment(&head.started_at)));
-    let answered = report.rounds.iter().filter(|round| round.option.is_some() && !round.dismissed).count();
+    let is_answered = |round: &&Round| round.option.is_some() && !round.dismissed && !round.by_default;
+    let answered = report.rounds.iter().filter(is_answered).count();
     let waited: i64 = report.rounds.iter().filter_map(|round| round.waited_ms).sum();
     let waited = if waited > 0 { format!("waited {} in all", span(waited)) } else { String::new() };
     tile(page, "Answers", &answered.to_string(), &waited);
@@ -339,11 +340,15 @@ fn question(page: &mut Page, round: &Round) {
         match (&round.option, round.dismissed) {
             (None, _) => badge(page, "waiting"),
             (Some(_), true) => page.leaf("span", &[("class", "badge")], "dismissed: its condition did not hold"),
+            (Some(option), false) if round.by_default => {
+                let text = format!("default taken: {}", round.label().unwrap_or(option));
+                page.leaf("span", &[("class", "badge")], &text);
+            }
             (Some(option), false) => page.leaf("span", &[("class", "badge ok")], round.label().unwrap_or(option)),
         }
     });
     match &round.wording {
-        Some(wording) => question_wording(page, wording, round.option.as_deref()),
+        Some(wording) => question_wording(page, wording, round),
         None => page.leaf(
             "p",
             &[("class", "quiet")],
@@ -354,17 +359,17 @@ fn question(page: &mut Page, round: &Round) {
     page.within("p", &[("class", "facts")], |page| page.text(&facts(round).join(" · ")));
 }
 
-fn question_wording(page: &mut Page, wording: &Wording, chosen: Option<&str>) {
+fn question_wording(page: &mut Page, wording: &Wording, round: &Round) {
     page.leaf("blockquote", &[], &wording.message);
     page.within("ul", &[("class", "options")], |page| {
         for option in &wording.options {
-            let is_chosen = chosen == Some(option.id.as_str());
+            let is_chosen = round.option.as_ref() == Some(&option.id);
             page.within("li", &[("class", if is_chosen { "chosen" } else { "other" })], |page| {
                 page.leaf("strong", &[], &option.label);
                 page.text(" ");
                 page.leaf("code", &[], &option.id);
                 if is_chosen {
-                    page.text(" — chosen");
+                    page.text(if round.by_default { " — taken by default" } else { " — chosen" });
                 }
                 if let Some(description) = &option.description {
                     page.raw("<br>");
@@ -385,7 +390,11 @@ fn facts(round: &Round) -> Vec<String> {
     if let Some(at) = &round.answered_at {
         let by = round.recorded_by.as_ref().map(|agent| format!(", recorded by {agent}")).unwrap_or_default();
         let after = round.waited_ms.map(|ms| format!(" after {}", span(ms))).unwrap_or_default();
-        let how = if round.by_default { "not answered; default taken" } else { "answered" };
+        let how = match (round.dismissed, round.by_default) {
+            (true, _) => "dismissed",
+            (false, true) => "not answered; default taken",
+            (false, false) => "answered",
+        };
         facts.push(format!("{how} {} UTC{after}{by}", moment(at)));
     }
     if round.wording.as_ref().is_some_and(|wording| wording.adhoc) {

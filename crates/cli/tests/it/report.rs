@@ -433,6 +433,49 @@ fn a_default_that_was_taken_is_no_answer() {
     let page = export("html");
     assert_eq!(page.matches("not answered; default taken").count(), 1);
     assert!(page.contains("not answered, default keep taken"));
+    let told = "Default taken for keep-stop#delivery: keep";
+    let is_told = |line: &Value| line["text"] == told && line["type"] == "checkpoint_response";
+    assert!(report["timeline"].as_array().unwrap().iter().any(is_told), "{:#}", report["timeline"]);
+    assert!(page.contains(told) && page.contains("default taken: ") && page.contains("— taken by default"));
+    assert!(page.contains("<dt>Answers</dt><dd>5<"), "a default is none of them");
+    let arguments = ["session", "show", "my-tour", "--events", "999", "--workspace", workspace];
+    let shown = out(&sandbox.command(arguments).stdin(Stdio::null()).output().unwrap());
+    assert!(shown.contains(told) && !shown.contains("Answered keep-stop#delivery"), "{shown}");
+}
+
+#[test]
+fn a_dismissal_is_no_answer() {
+    let sandbox = sandbox();
+    let file = sandbox.workflows().join("mini/activities/01-plan.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let condition = "    condition: { type: simple, variable: walk_mode, operator: '==', value: fast }\n";
+    fs::write(&file, text.replace("    id: confirm\n", &format!("    id: confirm\n{condition}"))).unwrap();
+    let mut client = sandbox.connect();
+    let index = start(&mut client, &json!({"workflow_id": "mini", "planning_slug": "alpha"}));
+    for (tool, name, value) in [
+        ("next_activity", "activity_id", json!("plan")),
+        ("yield_checkpoint", "checkpoint_id", json!("confirm")),
+        ("respond_checkpoint", "condition_not_met", json!(true)),
+        ("yield_checkpoint", "checkpoint_id", json!("confirm")),
+    ] {
+        client.call(tool, json!({"session_index": index, name: value})).ok();
+    }
+    let shown = out(&sandbox.run(&["session", "show", "alpha"]));
+    let (page, report) = (exported(&sandbox, &[]), json_of(&sandbox, &[]));
+    for told in ["Dismissed confirm: its condition did not hold", "confirm stays dismissed: its condition did not hold"]
+    {
+        assert!(shown.contains(told) && page.contains(told), "{told} is not in\n{shown}");
+        assert!(report["timeline"].as_array().unwrap().iter().any(|line| line["text"] == told), "{report:#}");
+    }
+    assert!(page.contains("dismissed: its condition did not hold") && page.contains(" · dismissed "));
+    assert!(page.contains("<dt>Answers</dt><dd>0<"));
+    for text in [shown, page] {
+        assert!(!text.contains("__condition_not_met__"), "{text}");
+    }
+    assert_eq!(
+        (&report["checkpoints"][0]["dismissed"], &report["checkpoints"][0]["replays"]),
+        (&json!(true), &json!(1))
+    );
 }
 
 /// `docs/session-report.md` names every member of the JSON form, and no other.
