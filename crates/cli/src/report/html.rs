@@ -13,6 +13,8 @@ const LISTED: usize = 1000;
 const LISTED_FIRST: usize = 200;
 /// Questions that are shown, the newest.
 const ASKED: usize = 300;
+/// Warnings that are shown, the newest.
+const WARNED: usize = 200;
 /// Nothing is loaded and nothing runs, whatever got into the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
@@ -57,6 +59,7 @@ const SECTIONS: &[Section] = &[
     ("usage", "Usage", |_| true, usage),
     ("delivered", "What was sent", |report| report.delivered.total.calls > 0, delivered),
     ("children", "Children", |report| !report.children.is_empty(), children),
+    ("warnings", "Warnings", |report| !report.trace.warnings.is_empty(), warnings),
     ("trace", "Calls", |report| report.trace.calls > 0, trace),
     ("events", "Events", |report| !report.lines.is_empty(), events),
 ];
@@ -609,9 +612,29 @@ fn children(page: &mut Page, report: &Report) {
     );
 }
 
+fn warnings(page: &mut Page, report: &Report) {
+    let warnings = &report.trace.warnings;
+    let left_out = warnings.len().saturating_sub(WARNED);
+    if left_out > 0 {
+        let text = format!("{} came before; the JSON form has all.", counted(left_out, "warning"));
+        page.leaf("p", &[("class", "quiet")], &text);
+    }
+    let caption = "What agents were told beside the answers to their calls, oldest first.";
+    table(page, caption, &["Time (UTC)", "Tool", "Warning"], |page| {
+        for warned in warnings.iter().skip(left_out) {
+            page.within("tr", &[], |page| {
+                when(page, warned.at.as_deref());
+                page.within("td", &[], |page| page.leaf("code", &[], &warned.tool));
+                page.leaf("td", &[("class", "value")], &warned.text);
+            });
+        }
+    });
+}
+
 fn trace(page: &mut Page, report: &Report) {
     let trace = &report.trace;
-    let mut caption = format!("{} in the trace, {}.", counted(trace.calls, "call"), counted(trace.warnings, "warning"));
+    let mut caption =
+        format!("{} in the trace, {}.", counted(trace.calls, "call"), counted(trace.warnings.len(), "warning"));
     if trace.dropped > 0 {
         caption.extend([" ", &grouped(trace.dropped), " older ones were dropped."]);
     }

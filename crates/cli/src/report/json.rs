@@ -81,11 +81,14 @@ pub(crate) fn value(report: &Report, with_timeline: bool) -> Value {
             "completed_at": child.completed_at,
             "events": child.events,
         })).collect::<Vec<_>>(),
+        "warnings": report.trace.warnings.iter().map(|warned| json!({
+            "at": warned.at, "tool": warned.tool, "text": warned.text,
+        })).collect::<Vec<_>>(),
         "trace": {
             "calls": report.trace.calls,
             "dropped": report.trace.dropped,
             "unreadable": report.trace.unreadable,
-            "warnings": report.trace.warnings,
+            "warnings": report.trace.warnings.len(),
             "tools": report.trace.tools.iter().map(|calls| json!({
                 "tool": calls.tool,
                 "calls": calls.count,

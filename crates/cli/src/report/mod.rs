@@ -33,7 +33,7 @@ pub(crate) use family::{Child, Kept};
 pub(crate) use gate::{Choice, Gate, Round, Wording};
 pub(crate) use redaction::Redaction;
 pub(crate) use span::{counted, date_time, grouped, moment, span};
-pub(crate) use trace::Trace;
+pub(crate) use trace::{Trace, Warned};
 
 /// Everything about one session.
 #[derive(Debug)]
@@ -154,7 +154,7 @@ pub(crate) fn collect(
         delivered: delivery::delivered(session),
         children: family::children(server.store(), &source),
         lines: chronicle::lines(&source),
-        trace: log.summary(),
+        trace: log.summary(redaction),
         redacted: Redacted { hidden: 0, cut: 0, full: redaction.full, secrets: redaction.secrets },
         visits,
         notes,

@@ -7,6 +7,8 @@ use serde_json::Value;
 use workflow_engine::{Timestamp, TraceLog as _};
 use workflow_store::FileStore;
 
+use super::Redaction;
+
 /// Tools whose agents are asked for.
 const ASKED: [&str; 2] = ["yield_checkpoint", "respond_checkpoint"];
 
@@ -26,10 +28,21 @@ pub(crate) struct Trace {
     pub(crate) dropped: u64,
     /// Lines that do not read.
     pub(crate) unreadable: usize,
-    pub(crate) warnings: usize,
+    /// What agents were told beside their answers, oldest first.
+    pub(crate) warnings: Vec<Warned>,
     pub(crate) tools: Vec<Calls>,
     /// Refusal codes by number.
     pub(crate) refusals: Vec<(String, usize)>,
+}
+
+/// A warning as an agent was given it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Warned {
+    /// `None` when the trace does not say it.
+    pub(crate) at: Option<String>,
+    /// The tool that was called.
+    pub(crate) tool: String,
+    pub(crate) text: String,
 }
 
 /// The calls of one tool.
@@ -63,7 +76,7 @@ impl Log {
         found.map(String::as_str)
     }
 
-    pub(super) fn summary(&self) -> Trace {
+    pub(super) fn summary(&self, redaction: &Redaction) -> Trace {
         let mut tools: IndexMap<&str, Calls> = IndexMap::new();
         let mut refusals: IndexMap<String, usize> = IndexMap::new();
         let mut trace = Trace { dropped: self.dropped, ..Trace::default() };
@@ -73,7 +86,13 @@ impl Log {
                 continue;
             };
             trace.calls += 1;
-            trace.warnings += event["vw"].as_array().map_or(0, Vec::len);
+            let at = event["ts"].as_i64().map(|ts| Timestamp(ts.saturating_mul(1000)).text());
+            let texts = event["vw"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            trace.warnings.extend(texts.map(|text| Warned {
+                at: at.clone(),
+                tool: name.to_owned(),
+                text: redaction.text(text),
+            }));
             let calls = tools.entry(name).or_insert_with(|| Calls { tool: name.to_owned(), ..Calls::default() });
             let ms = event["ms"].as_u64().unwrap_or(0);
             calls.count += 1;

@@ -405,6 +405,51 @@ fn a_long_session_is_told_in_a_page_of_bounded_size() {
 }
 
 #[test]
+fn warnings_that_agents_were_given_are_told() {
+    let sandbox = sandbox();
+    let index = walked(&sandbox);
+    let given = json_of(&sandbox, &[])["warnings"].as_array().unwrap().clone();
+    assert_eq!(given.len(), 1, "{given:#?}");
+    let (text, at) = (given[0]["text"].as_str().unwrap(), given[0]["at"].as_str().unwrap());
+    assert!(text.contains("`plan`") && text.contains("confirm"), "the manifest of plan is incomplete: {text}");
+    assert!(at.ends_with(".000Z") && given[0]["tool"] == "next_activity", "{given:?}");
+    let shown = out(&sandbox.run(&["session", "show", "alpha"]));
+    assert!(shown.contains("\nWarnings\n") && shown.contains(text), "{text} is not in\n{shown}");
+
+    let file = sandbox.home().join(format!(".workflow-server/trace/{index}.jsonl"));
+    let mut lines = fs::read_to_string(&file).unwrap();
+    let mut warn = |texts: Value| {
+        let event =
+            json!({"traceId": index, "name": "get_activity", "ts": 1_800_000_000, "ms": 1, "s": "ok", "vw": texts});
+        lines.push_str(&format!("{event}\n"));
+    };
+    (0..300).for_each(|nth| warn(json!([format!("warning number {nth} {}", "x".repeat(800))])));
+    warn(json!([HOSTILE, format!("use {TOKEN}"), 7, "turned \u{202e}\u{1b}[31m"]));
+    (0..4).for_each(|_| warn(json!(["the same again"])));
+    fs::write(&file, lines).unwrap();
+
+    let report = json_of(&sandbox, &[]);
+    let told = report["warnings"].as_array().unwrap();
+    assert_eq!((told.len(), &report["trace"]["warnings"]), (308, &json!(308)));
+    assert_eq!(
+        told[302],
+        json!({"at": "2027-01-15T08:00:00.000Z", "tool": "get_activity", "text": "use ghp_[hidden]"})
+    );
+    assert!(told[5]["text"].as_str().unwrap().ends_with("… [cut: 817 characters]"), "{}", told[5]);
+    let page = exported(&sandbox, &[]);
+    assert!(page.contains("<h2 id=\"warnings-heading\">Warnings</h2>") && page.contains("108 warnings came before"));
+    assert!(!page.contains("warning number 106 ") && page.contains("warning number 107 "));
+    assert!(page.contains("&lt;script&gt;alert(1)") && !page.contains("<script>") && !page.contains(TOKEN));
+    let shown = out(&sandbox.run(&["session", "show", "alpha"]));
+    assert!(shown.contains("\nWarnings, the newest of 308\n"), "{shown}");
+    assert!(shown.contains("get_activity  the same again  (4×)\n") && shown.contains("use ghp_[hidden]"), "{shown}");
+    assert!(!shown.contains("warning number 298") && shown.contains("warning number 299"), "{shown}");
+    assert!(!shown.contains(['\u{1b}', '\u{202e}']) && shown.lines().all(|line| line.chars().count() < 340), "{shown}");
+    let shown: Value = serde_json::from_slice(&sandbox.run(&["session", "show", "alpha", "--json"]).stdout).unwrap();
+    assert_eq!(shown["warnings"], report["warnings"]);
+}
+
+#[test]
 fn transient_and_fresh_sessions_are_told() {
     let sandbox = sandbox();
     let started = sandbox.connect().call("start_session", json!({})).json();

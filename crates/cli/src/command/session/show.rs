@@ -8,7 +8,9 @@ use workflow_mcp::{Clock as _, SystemClock};
 use crate::config::Config;
 use crate::exit::Failure;
 use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG, styled};
-use crate::report::{self, Gate, Kept, Redaction, Report, State, Variable, counted, grouped, moment, plain, span};
+use crate::report::{
+    self, Gate, Kept, Redaction, Report, State, Variable, Warned, counted, grouped, moment, plain, span,
+};
 
 /// Characters of a value on its line.
 const VALUE: usize = 90;
@@ -16,6 +18,10 @@ const VALUE: usize = 90;
 const FEW: usize = 15;
 /// Variables that are shown at most.
 const MANY: usize = 60;
+/// Different warnings that are shown.
+const WARNED: usize = 5;
+/// Characters of a warning; what to do stands at its end.
+const WARNING: usize = 3 * VALUE;
 
 /// Shows one session: where it stands, what it waits for, what is done and what comes
 ///
@@ -65,6 +71,7 @@ impl Show {
         text.push_str(&self.variables(report));
         text.push_str(&children(report));
         text.push_str(&self.newest(report));
+        text.push_str(&self.warnings(report));
         text.push_str(&costs(report));
         if report.redacted.hidden > 0 || report.redacted.cut > 0 {
             let hidden = counted(report.redacted.hidden, "value");
@@ -125,6 +132,40 @@ impl Show {
         let title =
             if from == 0 { "Events".to_owned() } else { format!("Events, the newest of {}", report.lines.len()) };
         section(&title, &table(rows))
+    }
+
+    /// The newest warnings, each with how often it was given.
+    fn warnings(&self, report: &Report) -> String {
+        let mut newest: Vec<(&Warned, usize)> = Vec::new();
+        for warned in report.trace.warnings.iter().rev() {
+            let same = |(known, _): &(&Warned, usize)| (&known.tool, &known.text) == (&warned.tool, &warned.text);
+            let full = newest.len() == WARNED;
+            match newest.iter().position(same).and_then(|at| newest.get_mut(at)) {
+                Some((_, times)) => *times += 1,
+                None if full => {}
+                None => newest.push((warned, 1)),
+            }
+        }
+        let (all, shown) = (report.trace.warnings.len(), newest.iter().map(|(_, times)| times).sum::<usize>());
+        let rows: Vec<_> = newest
+            .into_iter()
+            .rev()
+            .map(|(warned, times)| {
+                let text = plain(&warned.text);
+                let text = if self.full { text } else { shortened(&text, WARNING) };
+                let times = if times > 1 { format!("  ({times}×)") } else { String::new() };
+                vec![
+                    (DIM, format!("  {}", warned.at.as_deref().map_or("-".to_owned(), moment))),
+                    (POOR, plain(&warned.tool)),
+                    (Style::new(), text + &times),
+                ]
+            })
+            .collect();
+        match all {
+            0 => String::new(),
+            _ if shown < all => section(&format!("Warnings, the newest of {all}"), &table(rows)),
+            _ => section("Warnings", &table(rows)),
+        }
     }
 }
 
