@@ -412,7 +412,7 @@ fn warnings_that_agents_were_given_are_told() {
     assert_eq!(given.len(), 1, "{given:#?}");
     let (text, at) = (given[0]["text"].as_str().unwrap(), given[0]["at"].as_str().unwrap());
     assert!(text.contains("`plan`") && text.contains("confirm"), "the manifest of plan is incomplete: {text}");
-    assert!(at.ends_with(".000Z") && given[0]["tool"] == "next_activity", "{given:?}");
+    assert!(at.ends_with('Z') && given[0]["tool"] == "next_activity", "{given:?}");
     let shown = out(&sandbox.run(&["session", "show", "alpha"]));
     assert!(shown.contains("\nWarnings\n") && shown.contains(text), "{text} is not in\n{shown}");
 
@@ -421,7 +421,7 @@ fn warnings_that_agents_were_given_are_told() {
     let mut warn = |texts: Value| {
         let event =
             json!({"traceId": index, "name": "get_activity", "ts": 1_800_000_000, "ms": 1, "s": "ok", "vw": texts});
-        lines.push_str(&format!("{event}\n"));
+        lines.extend([event.to_string().as_str(), "\n"]);
     };
     (0..300).for_each(|nth| warn(json!([format!("warning number {nth} {}", "x".repeat(800))])));
     warn(json!([HOSTILE, format!("use {TOKEN}"), 7, "turned \u{202e}\u{1b}[31m"]));
