@@ -187,24 +187,32 @@ impl Call<'_> {
 
     /// Warns of the activities that a workflow lacks because their files do not load, and of other errors in it.
     pub(crate) fn warn_degraded(&mut self, workflow: &Workflow) {
-        for error in &workflow.load_errors {
-            let id = error.activity_id.as_str();
-            let first = workflow.initial_activity.as_deref() == Some(id);
+        let id = workflow.id();
+        for error in workflow.load_errors.iter().take(UNLOADED) {
+            let activity = error.activity_id.as_str();
+            let first = workflow.initial_activity.as_deref() == Some(activity);
             let begins = if first { ", with which the workflow begins," } else { "" };
             let message = format!(
-                "activity `{id}`{begins} cannot be entered: {}. Its author has to repair the definition.",
+                "activity `{activity}`{begins} cannot be entered: {}. Its author has to repair the definition.",
                 unloaded(workflow, error)
             );
             self.warn("W_ACTIVITY_UNLOADED", message);
         }
+        if let Some(more) = workflow.load_errors.len().checked_sub(UNLOADED).filter(|more| *more > 0) {
+            self.warn(
+                "W_ACTIVITY_UNLOADED",
+                format!("{more} more activities cannot be entered; `workflow-server show {id}` names them."),
+            );
+        }
         let told = |found: &Diagnostic| workflow.load_errors.iter().any(|error| error.file == found.file);
-        let mut errors = workflow.diagnostics.iter().filter(|found| found.severity == Severity::Error);
-        if let Some(first) = errors.find(|found| !told(found)) {
-            let first = format!("{}: {}", first.place(), first.message);
+        let techniques = self.env.corpus.technique_diagnostics(workflow);
+        let mut errors = workflow.diagnostics.iter().chain(techniques.iter());
+        if let Some(first) = errors.find(|found| found.severity == Severity::Error && !told(found)) {
             let message = format!(
-                "the definition of workflow `{id}` has errors, the first at {first}. `workflow-server show {id}` lists all \
+                "the definition of workflow `{id}` has errors, the first at {}: {}. `workflow-server show {id}` lists all \
                  with what to do; its author has to repair it.",
-                id = workflow.id(),
+                first.place(),
+                first.message,
             );
             self.warn("W_DEFINITION_ERRORS", message);
         }
@@ -229,6 +237,9 @@ impl Call<'_> {
 fn not_found() -> Refusal {
     Refusal::new("SESSION_NOT_FOUND", "no session is open for this call; call start_session with the planning slug")
 }
+
+/// Most activities that do not load whose reasons are told when a session starts.
+const UNLOADED: usize = 5;
 
 /// Most places of a broken definition that a message names.
 const PLACES: usize = 20;

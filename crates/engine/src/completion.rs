@@ -18,6 +18,19 @@ pub(crate) fn tell_parent(env: &Environment<'_>, workset: &mut Workset) -> Optio
     None
 }
 
+/// The parent as it is open for this call, if it is; what a child recorded of it when it began is older.
+pub(crate) fn parent(workset: &Workset) -> Option<&Session> {
+    let (family, others) = workset.families.split_first()?;
+    let root = family.root.as_ref()?;
+    let mut enclosing = workset.path.clone();
+    if enclosing.0.pop().is_some() {
+        return root.at(&enclosing);
+    }
+    let recorded = root.parent_session.as_ref()?;
+    let parent = others.first()?.root.as_ref()?;
+    (parent.session_index == recorded.session_index).then_some(parent)
+}
+
 /// The state of an embedded child is part of its parent, so that both are written at once.
 fn close_reference(parent: &mut Session, position: usize, now: Timestamp) {
     let Some(reference) = parent.triggered_workflows.get(position).filter(|child| child.status == "running") else {

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use workflow_corpus::{
-    Activity, Corpus, FileId, FlatStep, Scope, Step, StepKind, TERMINAL, TransitionEntry, ValueType, Warning, Workflow,
-    claims_match,
+    Activity, Checkpoint, Corpus, FileId, FlatStep, Scope, Step, StepKind, TERMINAL, TransitionEntry, ValueType,
+    Warning, Workflow, claims_match,
 };
 
 use crate::{
@@ -225,7 +225,9 @@ fn step_order(steps: &[FlatStep<'_>], manifest: &[ManifestEntry<'_>], found: &[O
     let recognised: Vec<(usize, &str)> = manifest
         .iter()
         .zip(found)
-        .filter_map(|(entry, at)| at.filter(|at| steps[*at].top_level).map(|at| (at, entry.step)))
+        .filter_map(|(entry, at)| at.map(|at| (at, entry.step)))
+        // A round belongs into a loop, whichever checkpoint of its base it was read as.
+        .filter(|(at, id)| steps[*at].top_level && !names_round(steps[*at].step, id))
         .collect();
     recognised
         .windows(2)
@@ -286,24 +288,19 @@ pub(crate) fn no_fetch(
 }
 
 /// `W_CHECKPOINT_NOT_YIELDED`: a manifested checkpoint that nobody yielded during this visit, so that nobody was asked.
+/// A round that is named is that round; else any of the same base will do.
 pub(crate) fn not_yielded(session: &Session, activity: &Activity, manifest: &[ManifestEntry<'_>]) -> Option<Warning> {
-    let declared = |id: &str| activity.checkpoint(id).map(|(step, _)| step.id.as_str());
-    let asked: HashSet<&str> = session.history[visit::start(session, Some(activity))..]
-        .iter()
-        .filter(|event| event.activity() == activity.id)
-        .filter(|event| matches!(event.kind(), "checkpoint_reached" | "checkpoint_replayed" | "checkpoint_response"))
-        .map(Event::checkpoint)
-        .collect();
-    let yielded: HashSet<&str> = asked.iter().filter_map(|id| declared(id)).collect();
-    let steps = activity.flat_steps();
+    let yields = session.history[visit::start(session, Some(activity))..].iter().filter(|event| {
+        event.activity() == activity.id
+            && matches!(event.kind(), "checkpoint_reached" | "checkpoint_replayed" | "checkpoint_response")
+    });
+    let asked: HashSet<&str> = yields.map(Event::checkpoint).collect();
+    let bases: HashSet<&str> = asked.iter().map(|id| base(id)).collect();
     let mut passed: Vec<&str> = Vec::new();
-    for entry in manifest {
-        let Some(step) = position(activity, &steps, entry.step).map(|at| steps[at].step) else { continue };
-        // A round that is named is that round; else any will do.
+    for (entry, step, _) in reported_checkpoints(activity, manifest) {
         let was_asked =
-            if names_round(step, entry.step) { asked.contains(entry.step) } else { yielded.contains(step.id.as_str()) };
-        let is_open = matches!(step.kind, StepKind::Checkpoint(_)) && !was_asked;
-        if is_open && !passed.contains(&entry.step) {
+            asked.contains(entry.step) || !names_round(step, entry.step) && bases.contains(base(entry.step));
+        if !was_asked && !passed.contains(&entry.step) {
             passed.push(entry.step);
         }
     }
@@ -311,7 +308,7 @@ pub(crate) fn not_yielded(session: &Session, activity: &Activity, manifest: &[Ma
         warning(
             "W_CHECKPOINT_NOT_YIELDED",
             format!(
-                "checkpoints of `{}` are reported as done, but nobody yielded them during this visit, so nobody was asked: \
+                "checkpoints of `{}` are reported as done, but nobody yielded them, so during this visit nobody was asked: \
                  {}; yield a checkpoint (yield_checkpoint {{checkpoint_id}}) and wait for its answer, or leave it out of \
                  the step_manifest if its condition did not hold",
                 activity.id,
@@ -322,63 +319,98 @@ pub(crate) fn not_yielded(session: &Session, activity: &Activity, manifest: &[Ma
 }
 
 /// `W_ANSWER_MISREPORTED`: a manifested checkpoint that is said to have been answered with an option which nobody chose.
+/// Only a text that is the id of an option says that; any other is a summary.
 pub(crate) fn misreported(session: &Session, activity: &Activity, manifest: &[ManifestEntry<'_>]) -> Vec<Warning> {
     let answers: Vec<_> = answers(session, activity).collect();
     let mut warnings = Vec::new();
-    for entry in manifest {
-        let Some((step, declared)) = activity.checkpoint(entry.step) else { continue };
-        let is_meant = |asked: &str| {
-            if names_round(step, entry.step) {
-                asked == entry.step
-            } else {
-                activity.checkpoint(asked).is_some_and(|(asked, _)| asked.id == step.id)
+    for (entry, step, declared) in reported_checkpoints(activity, manifest) {
+        let names_round = names_round(step, entry.step);
+        let is_meant = |asked: &str| asked == entry.step || !names_round && base(asked) == base(entry.step);
+        let mut chosen: Vec<&str> = Vec::new();
+        for answer in answers.iter().filter(|answer| is_meant(answer.checkpoint())) {
+            let option = answer.data_text("optionId").unwrap_or_default();
+            if !chosen.contains(&option) {
+                chosen.push(option);
             }
-        };
-        let meant = answers.iter().filter(|answer| is_meant(answer.checkpoint()));
-        let chosen: Vec<&str> = meant.filter_map(|answer| answer.data_text("optionId")).collect();
+        }
         let said = entry.output.trim();
         let is_option = declared.options.iter().any(|option| option.id == said);
-        if is_option && !chosen.is_empty() && !chosen.contains(&said) {
-            let message = format!(
-                "the step_manifest says that checkpoint `{}` was answered with `{said}`, but the recorded answer is {}; \
-                 report and follow that one",
-                entry.step,
-                list(&chosen)
-            );
-            warnings.push(warning("W_ANSWER_MISREPORTED", message));
+        if !is_option || chosen.is_empty() || chosen.contains(&said) {
+            continue;
         }
+        chosen.retain(|option| *option != checkpoint::DISMISSED);
+        let recorded = if chosen.is_empty() {
+            "it was dismissed, as its condition did not hold; report that".to_owned()
+        } else {
+            format!("the recorded answer is {}; report and follow that one", list(&chosen))
+        };
+        warnings.push(warning(
+            "W_ANSWER_MISREPORTED",
+            format!(
+                "the step_manifest says that checkpoint `{}` was answered with `{said}`, but {recorded}",
+                entry.step
+            ),
+        ));
     }
     warnings
 }
 
-/// `W_ANSWER_IGNORED`: the newest answer of this visit that leads somewhere leads elsewhere.
-pub(crate) fn answer_ignored(session: &Session, activity: &Activity, requested: &str) -> Option<Warning> {
+/// `W_ANSWER_IGNORED`: of the answers that count in this visit, the newest that leads somewhere leads elsewhere.
+pub(crate) fn answer_ignored(
+    session: &Session,
+    workflow: &Workflow,
+    activity: &Activity,
+    requested: &str,
+) -> Option<Warning> {
     if requested == activity.id {
         return None;
     }
-    let route = |answer: &Event| {
-        let response = session.checkpoint_responses.get(&checkpoint::key(answer.activity(), answer.checkpoint()))?;
-        let is_it = answer.data_text("optionId") == Some(&response.option_id);
-        checkpoint::transition_of(response).filter(|_| is_it).map(str::to_owned)
-    };
-    let (answer, target) = answers(session, activity).filter_map(|answer| Some((answer, route(answer)?))).last()?;
-    (target != requested).then(|| {
+    // A replay counts as old as its answer is.
+    let newest = answers(session, activity)
+        .filter_map(|event| {
+            let answer = session.checkpoint_responses.get(&checkpoint::key(event.activity(), event.checkpoint()))?;
+            let is_it = event.data_text("optionId") == Some(&answer.option_id);
+            let target = checkpoint::transition_of(answer).filter(|_| is_it)?;
+            Some((answer.responded_at.as_str(), event.checkpoint(), answer.option_id.as_str(), target))
+        })
+        .max_by_key(|(responded_at, ..)| *responded_at);
+    let (_, asked, option, target) = newest?;
+    let is_there = target == TERMINAL || workflow.activity(target).is_some();
+    (target != requested && is_there).then(|| {
         warning(
             "W_ANSWER_IGNORED",
             format!(
-                "checkpoint `{}` was answered with `{}`, which leads from `{}` to `{target}`, but `{requested}` was \
-                 entered; an answer goes before every other route",
-                answer.checkpoint(),
-                answer.data_text("optionId").unwrap_or_default(),
+                "checkpoint `{asked}` was answered with `{option}`, which leads from `{}` to `{target}`, but `{requested}` \
+                 was entered; an answer goes before every other route",
                 activity.id
             ),
         )
     })
 }
 
+/// The entries of a manifest that name checkpoints, with what they name.
+fn reported_checkpoints<'m>(
+    activity: &'m Activity,
+    manifest: &'m [ManifestEntry<'m>],
+) -> impl Iterator<Item = (&'m ManifestEntry<'m>, &'m Step, &'m Checkpoint)> {
+    let steps = activity.flat_steps();
+    manifest.iter().filter_map(move |entry| {
+        let step = steps[position(activity, &steps, entry.step)?].step;
+        match &step.kind {
+            StepKind::Checkpoint(declared) => Some((entry, step, declared)),
+            _ => None,
+        }
+    })
+}
+
 /// Does this name of a checkpoint say which round of its loop is meant?
 fn names_round(declared: &Step, id: &str) -> bool {
     id.contains('#') && id != declared.id
+}
+
+/// A checkpoint's name without the round (spec 03 §6.2).
+fn base(id: &str) -> &str {
+    id.split('#').next().unwrap_or_default()
 }
 
 /// The answers given or replayed during this visit of an activity.

@@ -252,10 +252,114 @@ fn an_answer_is_reported_as_it_was_given_and_followed() {
     assert_eq!(codes, ["W_ANSWER_IGNORED", "W_ANSWER_MISREPORTED"]);
     assert!(texts.contains("`again`, which leads from `plan` to `plan`, but `review` was entered"), "{texts}");
     assert_eq!(leave(&asked("again"), "plan", said("again")).0, [""; 0]);
+    // What was dismissed has no answer to report.
+    let run = Run::at("plan");
+    run.stop("maybe");
+    run.json("respond_checkpoint", json!({"condition_not_met": true}));
+    let (_, texts) = leave(&run, "review", json!([{"step_id": "maybe", "output": "never"}]));
+    assert!(texts.contains("it was dismissed") && !texts.contains("__"), "{texts}");
     // The newest answer that leads somewhere counts, and only in its visit.
     let run = asked("again");
     run.go("plan");
     assert_eq!(leave(&run, "review", json!([])).0, [""; 0]);
+}
+
+/// Gates whose answers lead to different places, some of which do not exist, and names that mean two things.
+const FORKS: &[(&str, &str)] = &[
+    ("forks/workflow.yaml", "id: forks\nversion: 1.0.0\ntitle: Forks\ninitialActivity: a\n"),
+    (
+        "forks/activities/01-a.yaml",
+        "id: a\nversion: 1.0.0\nname: A\nsteps:\n\
+         - { kind: checkpoint, id: g1, message: M, options: [{ id: x, label: X, effect: { transitionTo: c } }, { id: w, label: W }] }\n\
+         - { kind: checkpoint, id: g2, message: M, options: [{ id: y, label: Y, effect: { transitionTo: b } }, { id: w, label: W }] }\n\
+         - { kind: checkpoint, id: g3, message: M, options: [{ id: z, label: Z, effect: { transitionTo: d } }, { id: w, label: W }] }\n\
+         - { kind: action, id: pick }\n\
+         - kind: loop\n  id: l1\n  loopType: forEach\n  variable: it\n  over: items\n  steps:\n  \
+           - { kind: checkpoint, id: \"pick#{it}\", message: M, options: [{ id: yes_, label: Y }, { id: no_, label: N }] }\n\
+         - kind: loop\n  id: l2\n  loopType: forEach\n  variable: jt\n  over: items\n  steps:\n  \
+           - { kind: checkpoint, id: \"pick#{jt}\", message: M, options: [{ id: yes_, label: Y }, { id: no_, label: N }] }\n\
+         - { kind: checkpoint, id: \"stage#final\", message: M, options: [{ id: yes_, label: Y }, { id: no_, label: N }] }\n\
+         transitions: [{ to: b }, { to: c }]\n",
+    ),
+    ("forks/activities/02-b.yaml", "id: b\nversion: 1.0.0\nname: B\nsteps: [{ kind: action, id: s }]\n"),
+    ("forks/activities/03-c.yaml", "id: c\nversion: 1.0.0\nname: C\nsteps: [{ kind: action, id: s }]\n"),
+];
+
+/// A session in the first activity of [`FORKS`].
+struct Fork(crate::workspace::Workspace, Value);
+
+impl Fork {
+    fn new() -> Self {
+        let ws = crate::workspace::Workspace::over(FORKS);
+        let index =
+            ws.json("start_session", json!({"workflow_id": "forks", "planning_slug": "a"}))["session_index"].clone();
+        let fork = Self(ws, index);
+        fork.call("next_activity", json!({"activity_id": "a"}));
+        fork
+    }
+
+    fn call(&self, tool: &str, arguments: Value) -> crate::Reply {
+        self.0.call(tool, with(arguments, json!({"session_index": self.1})))
+    }
+
+    fn ask(&self, checkpoint: &str, option: &str) {
+        self.call("yield_checkpoint", json!({ "checkpoint_id": checkpoint }));
+        self.call("respond_checkpoint", json!({ "option_id": option }));
+    }
+
+    /// Codes of the checks on answers when the activity is left.
+    fn leave(&self, to: &str, entries: &[(&str, &str)]) -> Vec<&'static str> {
+        let entries: Vec<Value> =
+            entries.iter().map(|(step, output)| json!({"step_id": step, "output": output})).collect();
+        let reply = self.call("next_activity", json!({"activity_id": to, "step_manifest": entries}));
+        let known = ["W_ANSWER_IGNORED", "W_ANSWER_MISREPORTED", "W_CHECKPOINT_NOT_YIELDED", "W_STEP_ORDER"];
+        codes(&reply).into_iter().filter(|code| known.contains(code)).collect()
+    }
+}
+
+#[test]
+fn a_replay_is_as_old_as_its_answer() {
+    let fork = Fork::new();
+    fork.ask("g1", "x");
+    fork.ask("g2", "y");
+    fork.call("yield_checkpoint", json!({"checkpoint_id": "g1"}));
+    assert_eq!(fork.leave("b", &[]), [""; 0]);
+    let fork = Fork::new();
+    fork.ask("g2", "y");
+    fork.ask("g1", "x");
+    assert_eq!(fork.leave("b", &[]), ["W_ANSWER_IGNORED"]);
+    // Nobody can go where nothing is.
+    let fork = Fork::new();
+    fork.ask("g3", "z");
+    assert_eq!(fork.leave("b", &[]), [""; 0]);
+}
+
+#[test]
+fn names_that_mean_two_things_alarm_nobody() {
+    let fork = Fork::new();
+    fork.ask("pick#1", "yes_");
+    fork.ask("pick#2", "yes_");
+    let entries = [
+        ("pick", "no_"),
+        ("l1", "done"),
+        ("pick#1", "yes_"),
+        ("pick#{it}", "yes_"),
+        ("l2", "done"),
+        ("pick#{jt}", "yes_"),
+    ];
+    assert_eq!(fork.leave("b", &entries), [""; 0], "`pick` is the action, and any gate of the base was asked");
+    let fork = Fork::new();
+    assert_eq!(fork.leave("b", &[("pick#{jt}", "yes_")]), ["W_CHECKPOINT_NOT_YIELDED"]);
+}
+
+#[test]
+fn only_a_round_of_a_loop_can_be_missing() {
+    for (id, expected) in
+        [("stage", false), ("pick#", true), ("pick#{}", true), ("pick#{jt}", true), ("pick", true), ("pick#7", false)]
+    {
+        let reply = Fork::new().call("yield_checkpoint", json!({ "checkpoint_id": id }));
+        assert_eq!(codes(&reply).contains(&"W_ROUND_UNNAMED"), expected, "{id}");
+    }
 }
 
 #[test]
@@ -268,6 +372,18 @@ fn a_session_does_not_end_before_its_children_unnoticed() {
     run.go("plan");
     run.ws.call("next_activity", json!({"session_index": child, "activity_id": "__terminal__"}));
     assert!(!codes(&run.go("__terminal__")).contains(&"W_CHILD_RUNNING"));
+    // The child itself is asked: what is noted of it may be older.
+    run.go("plan");
+    run.ws.call("next_activity", json!({"session_index": child, "activity_id": "plan"}));
+    assert!(codes(&run.go("__terminal__")).contains(&"W_CHILD_RUNNING"));
+    run.ws.call("next_activity", json!({"session_index": child, "activity_id": "__terminal__"}));
+    let own = json!({"workflow_id": "walk", "planning_slug": "own", "parent_planning_slug": "2026-07-13-alpha"});
+    let own = run.ws.json("start_session", own)["session_index"].clone();
+    run.go("plan");
+    assert!(codes(&run.go("__terminal__")).contains(&"W_CHILD_RUNNING"));
+    run.ws.change(own.as_str().unwrap(), |session| session.status = crate::state::Status::Completed);
+    run.go("plan");
+    assert!(!codes(&run.go("__terminal__")).contains(&"W_CHILD_RUNNING"), "the link says running");
 }
 
 #[test]

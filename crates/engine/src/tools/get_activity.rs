@@ -60,8 +60,8 @@ struct Params {
 }
 
 const BUNDLE_NOTE: &str = "delivery: unchanged = you already received this value; its full copy carries the same \
-                           content_hash. Among the rules, an owner with a marker stands for all rules owner::*. If \
-                           it is no longer in your context, call get_activity with bundle: full.";
+                           content_hash. Among the rules, an owner with a marker stands for its own rules. If it is no \
+                           longer in your context, call get_activity with bundle: full.";
 
 const STEP_NOTE: &str = "Each block is what get_technique { step_id } would return. Take the steps in order and print \
                          \"▶ step <step_id>\" before each; a listed step needs no call. A block of a loop body serves \

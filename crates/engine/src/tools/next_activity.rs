@@ -10,9 +10,9 @@ use workflow_corpus::{Activity, COMPLETE, TERMINAL, Warning, Workflow};
 use crate::{
     Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Timestamp, Tool, batch,
     call::activity_not_found,
-    checkpoint, completion, lineage,
+    checkpoint, completion,
     schema::input_schema,
-    state::{DeclaredArtifact, Event, Session, Status},
+    state::{ChildReference, DeclaredArtifact, Event, Session, Status},
     target::valid_index,
     trace,
     validation::{self, ManifestEntry, OutcomeEntry},
@@ -188,36 +188,35 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
         None => return Err(activity_not_found(&workflow, entered)),
     };
     let mut answer = Answer::of(call, entered, &name)?;
-    if entered == TERMINAL {
-        answer.next = lineage::of(call.workset).first().map(|parent| go_on_with(parent));
-    }
     if entered == TERMINAL && call.session()?.is_over() {
         answer.already_done = true;
+        answer.next = completion::parent(call.workset).map(go_on_with);
         return Ok(answer.reply());
     }
     answer.batch = batch_reading(call, &params)?;
     let left = Left::of(call.session()?, &workflow);
     check(call, &params, &workflow, &left)?;
     transit(call, &params, &workflow, &left)?;
-    let mut reply = answer.reply();
-    if entered == TERMINAL || entered == COMPLETE {
-        reply.traces.extend(completion::tell_parent(call.env, call.workset));
+    let ends = entered == TERMINAL || entered == COMPLETE;
+    let traced = if ends { completion::tell_parent(call.env, call.workset) } else { None };
+    if entered == TERMINAL {
+        answer.next = completion::parent(call.workset).map(go_on_with);
     }
+    let mut reply = answer.reply();
+    reply.traces.extend(traced);
     Ok(reply)
 }
 
 /// What the end of a child leads to.
 fn go_on_with(parent: &Session) -> String {
-    if parent.status != Status::Running {
-        return format!(
-            "this child has ended; its parent, session {} of workflow '{}', had ended before",
-            parent.session_index, parent.workflow_id
-        );
+    let named = format!("session {} of workflow '{}'", parent.session_index, parent.workflow_id);
+    match &parent.active_checkpoint {
+        _ if parent.status != Status::Running => format!("this child has ended; its parent, {named}, had ended before"),
+        Some(waiting) => {
+            format!("this child has ended: go on with {named}, which waits at checkpoint '{}'", waiting.checkpoint_id)
+        }
+        None => format!("this child has ended: go on with {named}"),
     }
-    format!(
-        "this child has ended, and its parent knows: go on with session {} of workflow '{}'",
-        parent.session_index, parent.workflow_id
-    )
 }
 
 /// Whether the worker that is named may take the target too; read before anything changes.
@@ -265,7 +264,7 @@ fn check(call: &mut Call<'_>, params: &Params, workflow: &Workflow, left: &Left)
         found.extend(validation::condition(activity, entered, claimed));
     }
     if let Some(activity) = &left.activity {
-        found.extend(validation::answer_ignored(call.session()?, activity, entered));
+        found.extend(validation::answer_ignored(call.session()?, workflow, activity, entered));
     }
     if left.is_real() {
         found.extend(check_manifest(call, params, workflow, left)?);
@@ -275,17 +274,27 @@ fn check(call: &mut Call<'_>, params: &Params, workflow: &Workflow, left: &Left)
         found.extend(validation::activity_manifest(workflow, &entries));
     }
     if entered == TERMINAL {
-        found.extend(unfinished_children(call.session()?));
+        found.extend(unfinished_children(call.env, call.session()?));
     }
     call.warnings.append(&mut found);
     Ok(())
 }
 
-/// `W_CHILD_RUNNING`: a session ends before children that it dispatched.
-fn unfinished_children(session: &Session) -> Option<Warning> {
-    let running = session.triggered_workflows.iter().filter(|child| child.status == "running");
-    let names: Vec<String> =
-        running.map(|child| format!("{} ('{}')", child.session_index, child.workflow_id)).collect();
+/// `W_CHILD_RUNNING`: a session ends before children that it dispatched. The children themselves are asked: what is noted
+/// of one may be older.
+fn unfinished_children(env: &Environment<'_>, session: &Session) -> Option<Warning> {
+    let is_running = |child: &&ChildReference| match &child.state {
+        Some(state) => state.status == Status::Running,
+        None => env
+            .registry
+            .find(&child.session_index)
+            .is_some_and(|found| found.session().is_some_and(|session| session.status == Status::Running)),
+    };
+    let running = session.triggered_workflows.iter().filter(is_running);
+    let names: Vec<String> = running
+        .take(NAMED_CHILDREN)
+        .map(|child| format!("{} ('{}')", child.session_index, child.workflow_id))
+        .collect();
     (!names.is_empty()).then(|| Warning {
         code: "W_CHILD_RUNNING",
         message: format!(
@@ -295,6 +304,9 @@ fn unfinished_children(session: &Session) -> Option<Warning> {
         ),
     })
 }
+
+/// Most children that a warning names.
+const NAMED_CHILDREN: usize = 10;
 
 impl ActivityReport {
     fn entry(&self) -> OutcomeEntry<'_> {

@@ -193,9 +193,12 @@ fn is_unnamed_round(activity: &Activity, id: &str) -> bool {
     !id.contains('#') && activity.flat_steps().iter().any(|flat| !flat.top_level && is_it(flat.step))
 }
 
-/// Was a checkpoint that is declared for rounds yielded without one: by its base, or with the placeholder unfilled?
-fn lacks_round(declared: &Step, id: &str) -> bool {
-    declared.id.contains('#') && (!id.contains('#') || id == declared.id && id.contains('{'))
+/// Was a checkpoint that is declared for the rounds of a loop yielded without one: by its base, or with nothing or the
+/// placeholder behind the `#`?
+fn lacks_round(activity: &Activity, declared: &Step, id: &str) -> bool {
+    let in_loop = activity.flat_steps().iter().any(|flat| !flat.top_level && std::ptr::eq(flat.step, declared));
+    let round = id.split_once('#').map_or("", |(_, round)| round);
+    in_loop && declared.id.contains('#') && (round.is_empty() || round.contains('{'))
 }
 
 fn replayed(session: &Session, id: &str, recorded: Recorded<'_>, replay: Replay) -> Map<String, Value> {
@@ -218,7 +221,7 @@ fn replayed(session: &Session, id: &str, recorded: Recorded<'_>, replay: Replay)
 
 fn yielded(call: &mut Call<'_>, activity: &Activity, params: &Params) -> Result<Map<String, Value>, Refusal> {
     let id = params.checkpoint_id.as_str();
-    if let Some((declared, _)) = activity.checkpoint(id).filter(|(declared, _)| lacks_round(declared, id)) {
+    if let Some((declared, _)) = activity.checkpoint(id).filter(|(declared, _)| lacks_round(activity, declared, id)) {
         call.warn(
             "W_ROUND_UNNAMED",
             format!(

@@ -474,3 +474,32 @@ fn errors_that_leave_every_activity_in_place_are_told_too() {
         assert!(message.contains(part), "{part}: {message}");
     }
 }
+
+#[test]
+fn errors_in_techniques_are_told_and_many_errors_shortly() {
+    let workspace = Workspace::over(&[
+        ("lame/workflow.yaml", "id: lame\nversion: 1.0.0\ntitle: Lame\ninitialActivity: one\n"),
+        (
+            "lame/activities/01-one.yaml",
+            "id: one\nversion: 1.0.0\nname: One\nsteps: [{ kind: technique, id: s, technique: nope }]\n",
+        ),
+    ]);
+    let reply = workspace.call("start_session", json!({"workflow_id": "lame", "planning_slug": "a"}));
+    assert_eq!(Workspace::codes(&reply), ["W_DEFINITION_ERRORS"]);
+    assert!(reply.warnings[0].message.contains("`nope`"), "{:?}", reply.warnings);
+
+    let mut files = vec![("many/workflow.yaml".to_owned(), "id: many\nversion: 1.0.0\ntitle: Many\n".to_owned())];
+    files.extend((10..60).map(|number| (format!("many/activities/{number}-x{number}.yaml"), "id: x\n".to_owned())));
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let files: &'static [(&'static str, &'static str)] = Vec::leak(
+        files
+            .into_iter()
+            .map(|(path, text)| (&*String::leak(path.to_owned()), &*String::leak(text.to_owned())))
+            .collect(),
+    );
+    let workspace = Workspace::over(files);
+    let reply = workspace.call("start_session", json!({"workflow_id": "many", "planning_slug": "a"}));
+    let told = reply.warnings.iter().filter(|warning| warning.code == "W_ACTIVITY_UNLOADED").count();
+    assert_eq!(told, 6, "{:#?}", reply.warnings);
+    assert!(reply.warnings[5].message.starts_with("45 more"), "{:?}", reply.warnings[5]);
+}
