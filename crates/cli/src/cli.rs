@@ -1,10 +1,12 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, Args, CommandFactory as _, Parser, Subcommand, ValueHint};
+use clap::{Arg, ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueHint};
 
 use crate::command;
+use crate::plain::plain;
 
 /// What `--help` says below the options.
 const EXAMPLES: &str = "\
@@ -127,6 +129,24 @@ pub(crate) fn command_line() -> clap::Command {
     })
 }
 
+/// Reads a command line.
+///
+/// # Errors
+/// What cannot be understood, or help that was asked for. Errors repeat what was written, so they are made from a form of
+/// it that steers no terminal.
+pub(crate) fn read(line: &[OsString]) -> Result<Cli, clap::Error> {
+    let parse = |line: &[OsString]| Cli::from_arg_matches(&command_line().try_get_matches_from(line)?);
+    parse(line).map_err(|error| {
+        let shown: Vec<OsString> = line.iter().map(|word| plain(&word.to_string_lossy()).into()).collect();
+        match parse(&shown) {
+            _ if shown == line => error,
+            Err(error) => error,
+            // What was wrong is not in what can be shown, so only its kind is told.
+            Ok(_) => command_line().error(error.kind(), error.kind()),
+        }
+    })
+}
+
 /// Takes settings out of the help of a command and of those below it; they are accepted as before.
 fn without_settings(command: clap::Command, settings: &[Arg], note: &str) -> clap::Command {
     let after = command.get_after_help().map(ToString::to_string);
@@ -166,8 +186,6 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::FromArgMatches as _;
-
     use super::*;
     use crate::config::SETTINGS;
 

@@ -1,7 +1,7 @@
 //! The log: one line per event on stderr, JSON unless asked otherwise (spec 04 §8). Stdout is never touched.
 
 use std::fmt;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
@@ -11,6 +11,8 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, registry};
 use workflow_engine::Timestamp;
+
+use crate::plain::{plain, plain_lines};
 
 /// Longest text of one field, in characters.
 const FIELD: usize = 8192;
@@ -88,12 +90,14 @@ fn write(format: Format, kind: &str, message: &str, fields: Map<String, Value>) 
             for (name, value) in fields {
                 line.push_str(&format_field(&name, &value));
             }
-            line.push('\n');
-            line
+            format!("{}\n", plain(&line))
         }
     };
+    // JSON escapes what a program could stumble over, not all that a terminal obeys.
+    let mut out = std::io::stderr().lock();
+    let line = if out.is_terminal() { plain_lines(&line) } else { line };
     // One write, so that lines of several threads do not mix; a closed stderr is nobody's problem.
-    drop(std::io::stderr().lock().write_all(line.as_bytes()));
+    drop(out.write_all(line.as_bytes()));
 }
 
 fn format_field(name: &str, value: &Value) -> String {

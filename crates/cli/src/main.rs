@@ -10,21 +10,22 @@ mod confirmation;
 mod exit;
 mod log;
 mod place;
+mod plain;
 mod printer;
 mod report;
 mod text;
 
 use std::process::ExitCode;
 
-use clap::FromArgMatches as _;
-
 use crate::cli::{Cli, Command};
 use crate::config::{Config, Surroundings};
 use crate::exit::Failure;
 
 fn main() -> ExitCode {
-    let said = cli::command_line().get_matches();
-    exit::code(run(Cli::from_arg_matches(&said).unwrap_or_else(|error| error.exit())))
+    match cli::read(&std::env::args_os().collect::<Vec<_>>()) {
+        Ok(cli) => exit::code(run(cli)),
+        Err(error) => error.exit(),
+    }
 }
 
 fn run(cli: Cli) -> Result<(), Failure> {

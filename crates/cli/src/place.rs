@@ -4,7 +4,7 @@ use std::path::Path;
 
 use workflow_corpus::Corpus;
 
-use crate::report::plain;
+use crate::plain::plain;
 
 /// The path of a file that a diagnostic names, `root` being that of its workflow: relative below the current directory,
 /// else absolute. What is compiled in has only its name in the corpus.

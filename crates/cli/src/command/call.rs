@@ -56,7 +56,7 @@ fn tools() -> PossibleValuesParser {
 impl Call {
     pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
         if self.schema {
-            printer::print(&format!("{:#}", self.input_schema()))?;
+            printer::data(&format!("{:#}", self.input_schema()))?;
             return Ok(());
         }
         let arguments = self.read(io::stdin().is_terminal(), |asked| {
@@ -86,11 +86,11 @@ impl Call {
         if self.json {
             let meta = outcome.meta.map(Value::Object);
             let whole = json!({"text": outcome.text, "isError": outcome.is_error, "_meta": meta});
-            printer::print(&format!("{whole:#}"))?;
+            printer::data(&format!("{whole:#}"))?;
         } else if outcome.is_error {
             return Err(Failure::Failed(outcome.text));
         } else {
-            printer::print(&outcome.text)?;
+            printer::data(&outcome.text)?;
         }
         if full || outcome.is_error { Err(Failure::Told) } else { Ok(()) }
     }

@@ -8,7 +8,7 @@ use super::session;
 use crate::config::Config;
 use crate::exit::Failure;
 use crate::place;
-use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG};
+use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG, Text};
 use crate::report::counted;
 
 /// Lists the workflows that can be started
@@ -50,12 +50,12 @@ impl List {
         }
         let broken = listing.workflows.iter().filter(|workflow| workflow.status != Status::Ok);
         let ids: Vec<&str> = broken.map(|workflow| workflow.id.as_str()).chain(unlisted(&listing)).collect();
-        let text = if self.json { as_json(&listing) } else { as_table(&listing) };
-        printer::print(&text)?;
-        if !self.json {
-            for id in ids {
-                printer::say(&format!("`workflow-server show {id}` says what is wrong and what to do"));
-            }
+        if self.json {
+            return Ok(printer::data(&as_json(&listing))?);
+        }
+        printer::print(&as_table(&listing))?;
+        for id in ids {
+            printer::say(&format!("`workflow-server show {id}` says what is wrong and what to do"));
         }
         Ok(())
     }
@@ -106,7 +106,7 @@ fn as_json(listing: &Listing) -> String {
     format!("{:#}", in_order(listing, listed, not_listed).collect::<Value>())
 }
 
-fn as_table(listing: &Listing) -> String {
+fn as_table(listing: &Listing) -> Text {
     let listed = |workflow: &ListedWorkflow| {
         let style = match workflow.status {
             Status::Ok => GOOD,
@@ -127,5 +127,5 @@ fn as_table(listing: &Listing) -> String {
     };
     let not_listed = |id: &str| vec![(STRONG, id.to_owned()), (DIM, String::new()), (BAD, "does not load".to_owned())];
     let rows: Vec<_> = in_order(listing, listed, not_listed).collect();
-    if rows.is_empty() { "no workflows".to_owned() } else { printer::table(&rows) }
+    if rows.is_empty() { Text::of("no workflows") } else { Text::table(&rows) }
 }

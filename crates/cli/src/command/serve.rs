@@ -32,7 +32,7 @@ impl Serve {
         let nothing_said = !self.asked && std::env::args_os().len() == 1;
         if nothing_said && io::stdin().is_terminal() {
             // A person, not a client: tell rather than wait for JSON.
-            printer::print(&Cli::command().render_help().ansi().to_string())?;
+            Cli::command().print_help()?;
             return Ok(());
         }
         let options = config.store().map_err(Failure::Usage)?;

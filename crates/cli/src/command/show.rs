@@ -7,8 +7,9 @@ use workflow_mcp::definition;
 use crate::config::Config;
 use crate::exit::Failure;
 use crate::place;
-use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG, styled};
-use crate::report::{counted, inline, plain};
+use crate::plain::plain;
+use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG, Text, styled};
+use crate::report::{counted, inline};
 
 /// Characters of a line of prose.
 const WIDTH: usize = 100;
@@ -59,9 +60,9 @@ impl Show {
         let found = || workflow.diagnostics.iter().chain(techniques.iter());
         found().for_each(diagnose);
         match activity {
-            None if self.yaml => printer::print(&workflow_yaml::to_string(&definition::workflow(&workflow)))?,
+            None if self.yaml => printer::data(&workflow_yaml::to_string(&definition::workflow(&workflow)))?,
             None => printer::print(&overview(&workflow, corpus.root_label(root), path))?,
-            Some(activity) => printer::print(&body(&workflow, activity, path)?)?,
+            Some(activity) => printer::data(&body(&workflow, activity, path)?)?,
         }
         let whole = workflow.load_errors.is_empty() && found().all(|one| one.severity != Severity::Error);
         if whole { Ok(()) } else { Err(Failure::Told) }
@@ -80,15 +81,15 @@ fn body(workflow: &Workflow, id: &str, path: impl Fn(&str) -> String) -> Result<
     Err(Failure::failed(format!("{} has no activity {id}; it has {}", workflow.key.id, ids.join(", "))))
 }
 
-fn overview(workflow: &Workflow, source: &str, path: impl Fn(&str) -> String) -> String {
-    let mut text = format!(
-        "{}  {} {}\n",
-        styled(STRONG, &plain(&workflow.title)),
+fn overview(workflow: &Workflow, source: &str, path: impl Fn(&str) -> String) -> Text {
+    let mut text = Text::of(&format!(
+        "{}  {} {}",
+        styled(STRONG, &workflow.title),
         workflow.key.id,
         styled(DIM, &workflow.version)
-    );
+    ));
     for line in workflow.description.iter().flat_map(|description| wrapped(description)) {
-        text.extend([line.as_str(), "\n"]);
+        text.line(&line);
     }
     let mut facts = vec![format!("from {source}")];
     if !workflow.tags.is_empty() {
@@ -98,22 +99,22 @@ fn overview(workflow: &Workflow, source: &str, path: impl Fn(&str) -> String) ->
     if rules > 0 {
         facts.push(counted(rules, "rule"));
     }
-    text.extend([styled(DIM, &plain(&facts.join(" · "))).as_str(), "\n"]);
+    text.line(&styled(DIM, &facts.join(" · ")));
     for activity in workflow.activities_by_route() {
-        text.push('\n');
-        text.push_str(&node(workflow, activity));
+        text.line("");
+        text.append(&node(workflow, activity));
     }
     for error in &workflow.load_errors {
         let place = format!("{}:{}:{}", path(&error.file), error.line, error.column);
-        text.extend(["\n ", &styled(BAD, "✗"), " ", &styled(BAD, &plain(&error.activity_id))]);
-        text.extend(["  does not load: ", &place, "\n"]);
+        text.line("");
+        text.line(&format!(" {} {}  does not load: {place}", styled(BAD, "✗"), styled(BAD, &error.activity_id)));
     }
-    text.push_str(&variables(workflow));
+    text.append(&variables(workflow));
     text
 }
 
 /// One activity: its steps by kind, its gates, and the arrows that leave it.
-fn node(workflow: &Workflow, activity: &Activity) -> String {
+fn node(workflow: &Workflow, activity: &Activity) -> Text {
     let is_first = workflow.initial_activity.as_deref() == Some(activity.id.as_str());
     let sign = if is_first { styled(GOOD, "▶") } else { "●".to_owned() };
     let mut notes = Vec::new();
@@ -128,24 +129,18 @@ fn node(workflow: &Workflow, activity: &Activity) -> String {
     }
     let notes = if notes.is_empty() { String::new() } else { format!("  ({})", notes.join(", ")) };
     let mut text =
-        format!(" {sign} {}  {}{}\n", styled(STRONG, &plain(&activity.id)), plain(&activity.name), styled(DIM, &notes));
-    let mut line = |words: &str| text.extend([" │   ", words, "\n"]);
+        Text::of(&format!(" {sign} {}  {}{}", styled(STRONG, &activity.id), activity.name, styled(DIM, &notes)));
+    let mut line = |words: &str| text.line(&format!(" │   {words}"));
     line(&styled(DIM, &steps(activity)));
     for (step, checkpoint) in activity.checkpoints() {
         let options: Vec<&str> = checkpoint.options.iter().map(|option| option.id.as_str()).collect();
         let gated = if step.when.is_some() || step.condition.is_some() { "  (under a condition)" } else { "" };
-        line(&format!(
-            "{} {}: {}{}",
-            styled(POOR, "◆"),
-            plain(&step.id),
-            plain(&options.join(" / ")),
-            styled(DIM, gated)
-        ));
+        line(&format!("{} {}: {}{}", styled(POOR, "◆"), step.id, options.join(" / "), styled(DIM, gated)));
     }
     for trigger in &activity.triggers {
-        line(&format!("{} child workflow {}", styled(GOOD, "↳"), plain(&trigger.workflow)));
+        line(&format!("{} child workflow {}", styled(GOOD, "↳"), trigger.workflow));
     }
-    text.push_str(&routes(workflow, activity));
+    text.append(&routes(workflow, activity));
     text
 }
 
@@ -169,13 +164,13 @@ fn steps(activity: &Activity) -> String {
     format!("{}: {}{inside}", counted(flat.len(), "step"), parts.join(", "))
 }
 
-fn routes(workflow: &Workflow, activity: &Activity) -> String {
+fn routes(workflow: &Workflow, activity: &Activity) -> Text {
     let entries = activity.transition_entries();
     if entries.is_empty() {
-        return format!(" └─▷ {}\n", styled(DIM, "the end"));
+        return Text::of(&format!(" └─▷ {}", styled(DIM, "the end")));
     }
     let width = entries.iter().map(|entry| name(&entry.to).chars().count()).max().unwrap_or(0);
-    let mut text = String::new();
+    let mut text = Text::default();
     for (nth, entry) in entries.iter().enumerate() {
         let branch = if nth + 1 == entries.len() { "└─▷" } else { "├─▷" };
         let there = workflow.activity(&entry.to);
@@ -201,12 +196,12 @@ fn routes(workflow: &Workflow, activity: &Activity) -> String {
             why.push_str(if is_broken { "  ✗ does not load" } else { "  ✗ no such activity" });
         }
         let target = name(&entry.to);
-        text.extend([" ", branch, " ", &styled(style, &plain(target))]);
+        let mut line = format!(" {branch} {}", styled(style, target));
         if !why.is_empty() {
             let gap = width.saturating_sub(target.chars().count()) + 2;
-            text.extend([" ".repeat(gap).as_str(), &styled(DIM, plain(&why).trim_start())]);
+            line.extend([" ".repeat(gap).as_str(), &styled(DIM, plain(&why).trim_start())]);
         }
-        text.push('\n');
+        text.line(&line);
     }
     text
 }
@@ -232,9 +227,9 @@ fn name(target: &str) -> &str {
     if target == TERMINAL { "the end" } else { target }
 }
 
-fn variables(workflow: &Workflow) -> String {
+fn variables(workflow: &Workflow) -> Text {
     if workflow.variables.is_empty() {
-        return String::new();
+        return Text::default();
     }
     let rows: Vec<_> = workflow
         .variables
@@ -244,7 +239,7 @@ fn variables(workflow: &Workflow) -> String {
             let default = variable.default.as_ref().map(|value| format!("= {value}")).unwrap_or_default();
             let description = variable.declaration.get("description").map(inline).unwrap_or_default();
             let mut row = vec![
-                (anstyle::Style::new(), format!("  {}", plain(&variable.name))),
+                (anstyle::Style::new(), format!("  {}", variable.name)),
                 (DIM, kind),
                 (anstyle::Style::new(), shortened(&plain(&default))),
                 (DIM, shortened(&plain(&description))),
@@ -255,7 +250,11 @@ fn variables(workflow: &Workflow) -> String {
             row
         })
         .collect();
-    format!("\n{}\n{}", styled(STRONG, "Variables"), printer::table(&rows))
+    let mut text = Text::default();
+    text.line("");
+    text.line(&styled(STRONG, "Variables"));
+    text.append(&Text::table(&rows));
+    text
 }
 
 fn shortened(text: &str) -> String {

@@ -314,21 +314,6 @@ fn told_usage(redaction: &Redaction, usage: &Value) -> Value {
     Value::Object(told.collect())
 }
 
-/// A text for a terminal: on one line, and nothing in it moves the cursor or turns the direction of writing.
-pub(crate) fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c == '\n' || c == '\t' {
-                ' '
-            } else if page::is_unsafe(c) {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
-}
-
 /// A value on one line.
 pub(crate) fn inline(value: &Value) -> String {
     match value {

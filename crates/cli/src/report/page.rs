@@ -1,6 +1,8 @@
 //! Writing markup so that nothing but markup of this program can get into it: what is not known when this is compiled
 //! goes through [`Page::text`] or into an attribute, and is escaped there.
 
+use crate::plain::is_unsafe;
+
 /// A document under construction.
 #[derive(Debug, Default)]
 pub(super) struct Page(String);
@@ -60,6 +62,7 @@ impl Page {
 /// Control characters have no place in a document, and those that turn the direction of writing could make a text look
 /// like another one.
 fn escape(out: &mut String, text: &str) {
+    let mut before = None;
     for c in text.chars() {
         match c {
             '&' => out.push_str("&amp;"),
@@ -68,16 +71,11 @@ fn escape(out: &mut String, text: &str) {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(c),
-            c if is_unsafe(c) => out.push('\u{fffd}'),
+            c if is_unsafe(before, c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
+        before = Some(c);
     }
-}
-
-/// Characters that change how others are shown.
-pub(crate) fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ mod report;
 mod restart;
 mod secrets;
 mod settings;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod words;
 
 use std::path::{Path, PathBuf};

@@ -26,7 +26,7 @@ impl Init {
         let written = opened.and_then(|mut file| file.write_all(text().as_bytes()));
         match written {
             Ok(()) => {
-                printer::print(&format!("wrote {}", path.display()))?;
+                printer::print_line(&format!("wrote {}", path.display()))?;
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::config::{Config, Effective, Origin, Stage};
 use crate::exit::Failure;
-use crate::printer::{self, DIM, POOR, STRONG};
+use crate::printer::{self, DIM, POOR, STRONG, Text};
 
 /// Prints every setting with its value and where that came from
 ///
@@ -24,7 +24,7 @@ impl Show {
         if self.json {
             let settings: Vec<Value> = config.effective.iter().map(|effective| as_json(config, effective)).collect();
             let file = config.file.as_ref().map(|path| path.display().to_string());
-            printer::print(&format!("{:#}", json!({"file": file, "settings": settings})))?;
+            printer::data(&format!("{:#}", json!({"file": file, "settings": settings})))?;
             return Ok(());
         }
         let file = match &config.file {
@@ -35,9 +35,11 @@ impl Show {
                 format!("none; it would be read from {}", places.join(" or "))
             }
         };
-        printer::print(&format!("{}  {file}\n", printer::styled(STRONG, "file")))?;
+        let mut text = Text::of(&format!("{}  {file}", printer::styled(STRONG, "file")));
+        text.line("");
         let rows: Vec<_> = config.effective.iter().map(|effective| row(config, effective)).collect();
-        printer::print(&printer::table(&rows))?;
+        text.append(&Text::table(&rows));
+        printer::print(&text)?;
         Ok(())
     }
 }

@@ -112,7 +112,7 @@ impl Demo {
             "The demo answers gates at once; in real work a gate stays shut for 3 s, so that it is read."
         };
         lines.push(format!("{gates}\nEvery call carries session_index={index}; it is left out below."));
-        printer::print(&lines.join("\n"))?;
+        printer::print_lines(&lines.join("\n"))?;
         Ok(())
     }
 
@@ -131,7 +131,7 @@ impl Demo {
         let mut rows: Vec<String> =
             steps.iter().map(|(about, command)| format!("  {}\n    {command}", styled(DIM, about))).collect();
         rows.push(format!("  {}\n    README.md", styled(DIM, "connect your agent; write a workflow of your own")));
-        printer::print(&format!("\n{}\n{}", styled(STRONG, "What to do next"), rows.join("\n")))?;
+        printer::print_lines(&format!("\n{}\n{}", styled(STRONG, "What to do next"), rows.join("\n")))?;
         Ok(())
     }
 }

@@ -76,21 +76,21 @@ impl Stage {
     pub(super) fn scene(&mut self, title: &str) -> Result<(), Failure> {
         self.scene += 1;
         let progress = format!("[{}/{}]", self.scene, self.scenes);
-        printer::print(&format!("\n{} {}\n", styled(DIM, &progress), styled(STRONG, title)))?;
+        printer::print_lines(&format!("\n{} {}", styled(DIM, &progress), styled(STRONG, title)))?;
         Ok(())
     }
 
     /// Something that a person says.
     pub(super) fn says(&self, role: Role, text: &str) -> Result<(), Failure> {
         self.pause();
-        printer::print(&format!("{} \"{text}\"", label(role)))?;
+        printer::print_line(&format!("{} \"{text}\"", label(role)))?;
         Ok(())
     }
 
     /// Something that happens without a call.
     pub(super) fn tells(&self, text: &str) -> Result<(), Failure> {
         self.pause();
-        printer::print(&remark(text))?;
+        printer::print_line(&remark(text))?;
         Ok(())
     }
 
@@ -160,7 +160,7 @@ pub(super) fn show(
         lines.push(format!("{:INDENT$}{sign} {}", "", styled(style, &cut(part))));
     }
     lines.push(remark(meaning));
-    printer::print(&lines.join("\n"))?;
+    printer::print_lines(&lines.join("\n"))?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use crate::command::session;
 use crate::config::Config;
 use crate::confirmation::confirmed;
 use crate::exit::Failure;
-use crate::printer::{self, STRONG, styled};
+use crate::printer::{self, STRONG, Text, styled};
 
 /// Makes a new key; the old one is kept and goes on to verify
 ///
@@ -33,20 +33,21 @@ impl Rotate {
             None => return Err(store.rotate_key().err().map_or(Failure::Told, Failure::from)),
         };
         let key = format!("key {} at {}", styled(STRONG, &id), report.path.display());
-        printer::print(&format!(
-            "{key}\n\
-             - A new key takes its place; this one stays beside it as secret.prev.{id} and goes on to verify.\n\
+        let mut text = Text::of(&key);
+        text.lines("", &format!(
+            "- A new key takes its place; this one stays beside it as secret.prev.{id} and goes on to verify.\n\
              - Every session opens as before. Its next write seals it with the new key; until then its calls warn.\n\
              - Handles of open checkpoints get new values (get_workflow_status tells them), and trace tokens handed out so \
              far are not accepted any more (short trace references are).\n\
              - Other machines that share these sessions need the new key too, and the old one for as long as `workflow-server \
              key show` counts sessions that need it."
-        ))?;
+        ));
+        printer::print(&text)?;
         if !self.yes {
             confirmed("Rotate it?", "not rotated")?;
         }
         let done = store.rotate_key()?;
-        printer::print(&format!(
+        printer::print_line(&format!(
             "rotated: the key is now {}; {} is kept as {}",
             styled(STRONG, &done.new),
             done.old,

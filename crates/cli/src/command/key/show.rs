@@ -11,7 +11,7 @@ use workflow_store::{FileStore, KeyFile, KeyReport};
 use crate::command::session;
 use crate::config::Config;
 use crate::exit::Failure;
-use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG};
+use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG, Text};
 
 /// Shows where the key lies, its id, and whether others may read it; never the key
 ///
@@ -32,8 +32,11 @@ impl Show {
         let store = session::store(config)?;
         let report = store.key_report();
         let waiting = if report.previous.is_empty() { None } else { sealed_with_previous(&store) };
-        let text = if self.json { as_json(&report, waiting) } else { as_text(&report, waiting) };
-        printer::print(&text)?;
+        if self.json {
+            printer::data(&as_json(&report, waiting))?;
+        } else {
+            printer::print(&as_text(&report, waiting))?;
+        }
         let usable = report.current.as_ref().is_none_or(|file| file.problem.is_none());
         if usable { Ok(()) } else { Err(Failure::Told) }
     }
@@ -49,9 +52,9 @@ pub(super) fn sealed_with_previous(store: &FileStore) -> Option<usize> {
     Some(store.sessions().ok()?.iter().filter(|listing| by_previous(listing)).count())
 }
 
-fn as_text(report: &KeyReport, waiting: Option<usize>) -> String {
+fn as_text(report: &KeyReport, waiting: Option<usize>) -> Text {
     let Some(current) = &report.current else {
-        return format!("no key yet; the first session makes one at {}", report.path.display());
+        return Text::of(&format!("no key yet; the first session makes one at {}", report.path.display()));
     };
     let mut rows = vec![
         vec![(DIM, "key".to_owned()), (STRONG, current.id.clone().unwrap_or_else(|| "unusable".to_owned()))],
@@ -69,20 +72,23 @@ fn as_text(report: &KeyReport, waiting: Option<usize>) -> String {
         let style = if file.problem.is_some() { BAD } else { Style::new() };
         rows.push(vec![(DIM, "previous".to_owned()), (style, format!("{id}  {note}"))]);
     }
-    let mut text = printer::table(&rows);
+    let mut text = Text::table(&rows);
     match waiting {
         None => {}
         Some(0) => {
-            text.push_str("\nNo session of this workspace needs a previous key any more. Others may share the key.\n");
+            text.line("");
+            text.line("No session of this workspace needs a previous key any more. Others may share the key.");
         }
-        Some(waiting) => text.extend([
-            "\nSessions of this workspace that still need a previous key: ",
-            &waiting.to_string(),
-            ". The next write of each seals it anew.\n",
-        ]),
+        Some(waiting) => {
+            text.line("");
+            text.line(&format!(
+                "Sessions of this workspace that still need a previous key: {waiting}. The next write of each seals it anew."
+            ));
+        }
     }
     if let Some(problem) = &current.problem {
-        text.extend(["\n", problem, "\n"]);
+        text.line("");
+        text.lines("", problem);
     }
     text
 }

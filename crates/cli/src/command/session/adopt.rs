@@ -6,7 +6,7 @@ use workflow_store::Adoption;
 use crate::config::Config;
 use crate::confirmation::confirmed;
 use crate::exit::Failure;
-use crate::printer::{self, STRONG};
+use crate::printer::{self, STRONG, Text};
 
 /// Accepts a session folder as it is, for this key, folder and workspace
 ///
@@ -28,7 +28,7 @@ impl Adopt {
         let store = super::store(config)?;
         let planned = store.adoption(&self.folder)?;
         let Some(reason) = &planned.reason else {
-            printer::print(&format!(
+            printer::print_line(&format!(
                 "{} opens as it is; nothing to do. Its index is {}.",
                 planned.folder, planned.session_index
             ))?;
@@ -39,26 +39,30 @@ impl Adopt {
             confirmed("Adopt it?", "not adopted; nothing was changed")?;
         }
         let done = store.adopt(&self.folder)?;
-        printer::print(&format!("adopted {}, index {}", done.folder, printer::styled(STRONG, &done.session_index)))?;
+        printer::print_line(&format!(
+            "adopted {}, index {}",
+            done.folder,
+            printer::styled(STRONG, &done.session_index)
+        ))?;
         for (old, new) in done.reindexed {
-            printer::print(&format!("  the session {old} is now {new}"))?;
+            printer::print_line(&format!("  the session {old} is now {new}"))?;
         }
         Ok(())
     }
 }
 
-fn description(planned: &Adoption, reason: &str) -> String {
-    let mut text = format!("{} does not open: {reason}\n", planned.folder);
+fn description(planned: &Adoption, reason: &str) -> Text {
+    let mut text = Text::of(&format!("{} does not open: {reason}", planned.folder));
     for (name, value) in [("the seal says", &planned.sealed), ("found", &planned.found)] {
         if !value.is_empty() {
-            text.extend(["  ", name, ": ", value, "\n"]);
+            text.line(&format!("  {name}: {value}"));
         }
     }
     for change in &planned.changes {
-        text.extend(["  - ", change, "\n"]);
+        text.line(&format!("  - {change}"));
     }
     for (old, new) in &planned.reindexed {
-        text.extend(["  - the index ", old, " is taken; it becomes ", new, "\n"]);
+        text.line(&format!("  - the index {old} is taken; it becomes {new}"));
     }
     text
 }

@@ -71,7 +71,7 @@ impl Export {
             Form::Json => report::json::render(&report),
         };
         let path = match &self.output {
-            Some(path) if path == Path::new("-") => return Ok(printer::print(&text)?),
+            Some(path) if path == Path::new("-") => return Ok(printer::data(&text)?),
             Some(path) => path.clone(),
             None => {
                 let name = format!("{}-{}.{}", report.head.slug, report.head.session_index, form.ending());
@@ -87,7 +87,7 @@ impl Export {
             (true, _) => "secrets are shown".to_owned(),
             (false, hidden) => format!("{} hidden", report::counted(hidden, "value")),
         };
-        printer::print(&format!(
+        printer::print_line(&format!(
             "wrote {}, {}, {told}",
             styled(STRONG, &path.display().to_string()),
             report::counted(report.lines.len(), "event")

@@ -10,7 +10,7 @@ use workflow_store::{Collected, Leftover};
 use crate::config::Config;
 use crate::confirmation::confirmed;
 use crate::exit::Failure;
-use crate::printer::{self, DIM, POOR, STRONG};
+use crate::printer::{self, DIM, POOR, STRONG, Text};
 
 /// Removes transient sessions that have not been used for a while, and leftovers beside them
 ///
@@ -59,7 +59,7 @@ impl Gc {
         // Looked at once more under the locks: what was used meanwhile stays.
         let done = collect(true)?;
         let removed = done.iter().filter(|one| one.removed).count();
-        printer::print(&format!("removed {removed} of {going}"))?;
+        printer::print_line(&format!("removed {removed} of {going}"))?;
         let failed: Vec<&Collected> = done
             .iter()
             .filter(|one| !one.removed && planned.iter().any(|p| p.path == one.path && p.kept_because.is_none()))
@@ -71,7 +71,7 @@ impl Gc {
     }
 }
 
-fn as_table(collected: &[Collected]) -> String {
+fn as_table(collected: &[Collected]) -> Text {
     let rows: Vec<_> = collected
         .iter()
         .map(|one| {
@@ -91,7 +91,7 @@ fn as_table(collected: &[Collected]) -> String {
             vec![(style, action.to_owned()), (STRONG, one.slug.clone()), (Style::new(), what), (DIM, why.clone())]
         })
         .collect();
-    printer::table(&rows)
+    Text::table(&rows)
 }
 
 /// `30d`, `12h`, `90m`, `0s`.

@@ -6,7 +6,7 @@ use workflow_store::SessionListing;
 
 use crate::config::Config;
 use crate::exit::Failure;
-use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG};
+use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG, Text};
 
 /// Lists the sessions of the workspace
 ///
@@ -30,7 +30,7 @@ pub(crate) fn print(config: &Config, json: bool) -> Result<(), Failure> {
     let store = super::store(config)?;
     if json {
         let sessions = Server::new(config.library(), store, config.engine.clone()).sessions()?;
-        printer::print(&format!("{sessions:#}"))?;
+        printer::data(&format!("{sessions:#}"))?;
         return Ok(());
     }
     let sessions = store.sessions()?;
@@ -39,7 +39,7 @@ pub(crate) fn print(config: &Config, json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let rows: Vec<_> = sessions.iter().map(row).collect();
-    printer::print(&printer::table(&rows))?;
+    printer::print(&Text::table(&rows))?;
     let mut advice: Vec<String> = sessions.iter().filter_map(|listing| next(listing, &sessions)).collect();
     advice.dedup();
     for line in &advice {

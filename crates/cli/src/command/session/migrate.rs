@@ -6,7 +6,7 @@ use workflow_store::{Migrated, ToOriginal};
 
 use crate::config::Config;
 use crate::exit::Failure;
-use crate::printer::{self, STRONG};
+use crate::printer::{self, STRONG, Text};
 
 /// Turns a folder of an older format into a session, or a session back into the original's form
 ///
@@ -40,28 +40,31 @@ impl Migrate {
     }
 }
 
-fn migrated(done: &Migrated) -> String {
+fn migrated(done: &Migrated) -> Text {
     let index = printer::styled(STRONG, &done.session_index);
     if done.already_done {
-        return format!("{} is a session already, index {index}; nothing to do", done.folder);
+        return Text::of(&format!("{} is a session already, index {index}; nothing to do", done.folder));
     }
     let verified =
         if done.verified { "its old token is signed with this server's key" } else { "its origin is not verified" };
-    let mut text = format!("migrated {}, index {index}, workflow {}; {verified}\n", done.folder, done.workflow_id);
+    let mut text =
+        Text::of(&format!("migrated {}, index {index}, workflow {}; {verified}", done.folder, done.workflow_id));
     for (name, phrases) in [("carried over", &done.carried), ("dropped", &done.dropped)] {
         for phrase in phrases {
-            text.extend(["  ", name, ": ", phrase, "\n"]);
+            text.line(&format!("  {name}: {phrase}"));
         }
     }
     text
 }
 
-fn original(done: &ToOriginal) -> String {
+fn original(done: &ToOriginal) -> Text {
     let index = printer::styled(STRONG, &done.session_index);
-    let mut text =
-        format!("{} now has the original's form, index {index}; the pair as it was is kept beside it\n", done.folder);
+    let mut text = Text::of(&format!(
+        "{} now has the original's form, index {index}; the pair as it was is kept beside it",
+        done.folder
+    ));
     for (kind, count) in &done.stripped {
-        text.extend(["  left out: ", &count.to_string(), " events ", kind, "\n"]);
+        text.line(&format!("  left out: {count} events {kind}"));
     }
     text
 }

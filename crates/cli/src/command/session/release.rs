@@ -32,7 +32,7 @@ impl Release {
         let mut found = report::find(&store, &self.session)?;
         let planned = release_gate(&corpus, &mut found, SystemClock.now())?;
         let target = Target::Session { index: planned.session_index.clone(), parent: false };
-        printer::print(&description(&planned))?;
+        printer::print_line(&description(&planned))?;
         if !self.yes {
             confirmed("Open the gate without an answer?", "not released; nothing was changed")?;
         }
@@ -40,7 +40,7 @@ impl Release {
             let done = release_gate(&corpus, workset, SystemClock.now())?;
             Ok(Reply::text(&done.session_index, description(&done)))
         })?;
-        printer::print(&format!("released; the session goes on in activity {}", planned.activity))?;
+        printer::print_line(&format!("released; the session goes on in activity {}", planned.activity))?;
         Ok(())
     }
 }

@@ -7,10 +7,9 @@ use workflow_mcp::{Clock as _, SystemClock};
 
 use crate::config::Config;
 use crate::exit::Failure;
-use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG, styled};
-use crate::report::{
-    self, Gate, Kept, Redaction, Report, State, Variable, Warned, counted, grouped, moment, plain, span,
-};
+use crate::plain::plain;
+use crate::printer::{self, BAD, DIM, GOOD, POOR, STRONG, Text, styled};
+use crate::report::{self, Gate, Kept, Redaction, Report, State, Variable, Warned, counted, grouped, moment, span};
 
 /// Characters of a value on its line.
 const VALUE: usize = 90;
@@ -55,36 +54,36 @@ impl Show {
         let redaction = Redaction::new(self.full, self.secrets);
         let report = report::collect(&server, &self.session, SystemClock.now(), &redaction)?;
         if self.json {
-            printer::print(&format!("{:#}", report::json::value(&report, false)))?;
+            printer::data(&format!("{:#}", report::json::value(&report, false)))?;
             return Ok(());
         }
         printer::print(&self.text(&report))?;
         Ok(())
     }
 
-    fn text(&self, report: &Report) -> String {
+    fn text(&self, report: &Report) -> Text {
         let mut text = heading(report);
         if let Some(gate) = &report.gate {
-            text.push_str(&waiting(gate));
+            text.append(&waiting(gate));
         }
-        text.push_str(&progress(report));
-        text.push_str(&self.variables(report));
-        text.push_str(&children(report));
-        text.push_str(&self.newest(report));
-        text.push_str(&self.warnings(report));
-        text.push_str(&costs(report));
+        text.append(&progress(report));
+        text.append(&self.variables(report));
+        text.append(&children(report));
+        text.append(&self.newest(report));
+        text.append(&self.warnings(report));
+        text.append(&costs(report));
         if report.redacted.hidden > 0 || report.redacted.cut > 0 {
             let hidden = counted(report.redacted.hidden, "value");
-            let note = format!("\n{hidden} hidden, {} cut; see --full and --show-secrets", report.redacted.cut);
-            text.push_str(&styled(DIM, &note));
-            text.push('\n');
+            let note = format!("{hidden} hidden, {} cut; see --full and --show-secrets", report.redacted.cut);
+            text.line("");
+            text.line(&styled(DIM, &note));
         }
         text
     }
 
-    fn variables(&self, report: &Report) -> String {
+    fn variables(&self, report: &Report) -> Text {
         if report.variables.is_empty() {
-            return String::new();
+            return Text::default();
         }
         // Of many, those that the session has written say most.
         let shown = |variable: &&Variable| {
@@ -101,21 +100,21 @@ impl Show {
                     value => report::inline(value),
                 };
                 let value = if self.full { plain(&value) } else { shortened(&plain(&value), VALUE) };
-                vec![(Style::new(), format!("  {}", plain(&variable.name))), (DIM, value)]
+                vec![(Style::new(), format!("  {}", variable.name)), (DIM, value)]
             })
             .collect();
         let left_out = report.variables.len() - rows.len();
         let mut body = table(rows);
         if left_out > 0 {
             let note = format!("  {left_out} more; see --full");
-            body.extend([styled(DIM, &note).as_str(), "\n"]);
+            body.line(&styled(DIM, &note));
         }
         section("Variables", &body)
     }
 
-    fn newest(&self, report: &Report) -> String {
+    fn newest(&self, report: &Report) -> Text {
         if report.lines.is_empty() || self.events == 0 {
-            return String::new();
+            return Text::default();
         }
         let from = report.lines.len().saturating_sub(self.events);
         let rows: Vec<_> = report
@@ -135,7 +134,7 @@ impl Show {
     }
 
     /// The newest warnings, each with how often it was given.
-    fn warnings(&self, report: &Report) -> String {
+    fn warnings(&self, report: &Report) -> Text {
         let mut newest: Vec<(&Warned, usize)> = Vec::new();
         for warned in report.trace.warnings.iter().rev() {
             let same = |(known, _): &(&Warned, usize)| (&known.tool, &known.text) == (&warned.tool, &warned.text);
@@ -156,24 +155,28 @@ impl Show {
                 let times = if times > 1 { format!("  ({times}×)") } else { String::new() };
                 vec![
                     (DIM, format!("  {}", warned.at.as_deref().map_or("-".to_owned(), moment))),
-                    (POOR, plain(&warned.tool)),
+                    (POOR, warned.tool.clone()),
                     (Style::new(), text + &times),
                 ]
             })
             .collect();
         match all {
-            0 => String::new(),
+            0 => Text::default(),
             _ if shown < all => section(&format!("Warnings, the newest of {all}"), &table(rows)),
             _ => section("Warnings", &table(rows)),
         }
     }
 }
 
-fn section(title: &str, body: &str) -> String {
-    format!("\n{}\n{body}", styled(STRONG, title))
+fn section(title: &str, body: &Text) -> Text {
+    let mut text = Text::default();
+    text.line("");
+    text.line(&styled(STRONG, title));
+    text.append(body);
+    text
 }
 
-fn heading(report: &Report) -> String {
+fn heading(report: &Report) -> Text {
     let head = &report.head;
     let style = match head.status {
         "blocked" => POOR,
@@ -182,7 +185,7 @@ fn heading(report: &Report) -> String {
         _ => GOOD,
     };
     let title = head.title.as_deref().unwrap_or(&head.workflow_id);
-    let mut text = format!("{}  {}\n", styled(STRONG, &plain(title)), styled(style, head.status));
+    let mut text = Text::of(&format!("{}  {}", styled(STRONG, title), styled(style, head.status)));
     let position = match head.current_activity.as_str() {
         "" => "not begun",
         workflow_corpus::TERMINAL => "at the end",
@@ -205,42 +208,40 @@ fn heading(report: &Report) -> String {
         rows.insert(3, ("parent", parent.clone()));
     }
     let rows: Vec<_> =
-        rows.into_iter().map(|(name, value)| vec![(DIM, name.to_owned()), (Style::new(), plain(&value))]).collect();
-    text.push_str(&table(rows));
+        rows.into_iter().map(|(name, value)| vec![(DIM, name.to_owned()), (Style::new(), value)]).collect();
+    text.append(&table(rows));
     for note in &report.notes {
-        text.extend([styled(POOR, "note").as_str(), "  ", &plain(note), "\n"]);
+        text.line(&format!("{}  {note}", styled(POOR, "note")));
     }
     text
 }
 
-fn waiting(gate: &Gate) -> String {
+fn waiting(gate: &Gate) -> Text {
     let by = gate.yielded_by.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
     let mut body =
-        format!("  {}  asked {} UTC{by}\n", styled(POOR, &plain(&gate.checkpoint)), moment(&gate.yielded_at));
+        Text::of(&format!("  {}  asked {} UTC{by}", styled(POOR, &gate.checkpoint), moment(&gate.yielded_at)));
     match &gate.wording {
         Some(wording) => {
-            for line in wording.message.lines() {
-                body.extend(["  ", &plain(line), "\n"]);
-            }
+            body.lines("  ", &wording.message);
             let rows: Vec<_> = wording
                 .options
                 .iter()
                 .map(|option| {
                     let description = option.description.as_ref().map(|d| format!(": {d}")).unwrap_or_default();
                     vec![
-                        (STRONG, format!("  - {}", plain(&option.id))),
-                        (Style::new(), plain(&format!("{}{description}", option.label))),
+                        (STRONG, format!("  - {}", option.id)),
+                        (Style::new(), format!("{}{description}", option.label)),
                     ]
                 })
                 .collect();
-            body.push_str(&table(rows));
+            body.append(&table(rows));
         }
-        None => body.push_str("  its wording is not in the definition any more; see `session release`\n"),
+        None => body.line("  its wording is not in the definition any more; see `session release`"),
     }
     section("Waiting for an answer", &body)
 }
 
-fn progress(report: &Report) -> String {
+fn progress(report: &Report) -> Text {
     let mut activities: Vec<_> = report.activities.iter().collect();
     activities.sort_by_key(|activity| activity.place);
     let rows: Vec<_> = activities
@@ -266,17 +267,17 @@ fn progress(report: &Report) -> String {
             }
             let name = activity.name.as_deref().unwrap_or_default();
             vec![
-                (style, format!("  {sign} {}", plain(&activity.id))),
+                (style, format!("  {sign} {}", activity.id)),
                 (style, activity.state.as_str().to_owned()),
-                (Style::new(), plain(name)),
+                (Style::new(), name.to_owned()),
                 (DIM, notes.join(", ")),
             ]
         })
         .collect();
-    if rows.is_empty() { String::new() } else { section("Activities", &table(rows)) }
+    if rows.is_empty() { Text::default() } else { section("Activities", &table(rows)) }
 }
 
-fn children(report: &Report) -> String {
+fn children(report: &Report) -> Text {
     let rows: Vec<_> = report
         .children
         .iter()
@@ -291,17 +292,17 @@ fn children(report: &Report) -> String {
             vec![
                 (STRONG, format!("  {}{}", "  ".repeat(child.depth), child.session_index)),
                 (style, child.status.clone()),
-                (Style::new(), plain(&child.workflow_id)),
-                (Style::new(), plain(&child.current_activity)),
+                (Style::new(), child.workflow_id.clone()),
+                (Style::new(), child.current_activity.clone()),
                 (DIM, format!("{} done", counted(child.completed, "activity"))),
                 (DIM, kept),
             ]
         })
         .collect();
-    if rows.is_empty() { String::new() } else { section("Children", &table(rows)) }
+    if rows.is_empty() { Text::default() } else { section("Children", &table(rows)) }
 }
 
-fn costs(report: &Report) -> String {
+fn costs(report: &Report) -> Text {
     let mut rows = Vec::new();
     if let Some(totals) = report.usage.get("totals").and_then(Value::as_object).filter(|totals| !totals.is_empty()) {
         let parts: Vec<String> = totals
@@ -323,7 +324,7 @@ fn costs(report: &Report) -> String {
         let text = format!("{}, {refused} refused", counted(report.trace.calls, "call"));
         rows.push(vec![(DIM, "  calls".to_owned()), (Style::new(), text)]);
     }
-    if rows.is_empty() { String::new() } else { section("Usage", &table(rows)) }
+    if rows.is_empty() { Text::default() } else { section("Usage", &table(rows)) }
 }
 
 fn shortened(text: &str, length: usize) -> String {
@@ -335,11 +336,11 @@ fn shortened(text: &str, length: usize) -> String {
 }
 
 /// A table whose rows end with what they have.
-fn table(mut rows: Vec<Vec<(Style, String)>>) -> String {
+fn table(mut rows: Vec<Vec<(Style, String)>>) -> Text {
     for row in &mut rows {
         while row.last().is_some_and(|(_, text)| text.is_empty()) {
             row.pop();
         }
     }
-    printer::table(&rows)
+    Text::table(&rows)
 }

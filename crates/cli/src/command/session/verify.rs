@@ -5,7 +5,7 @@ use workflow_store::SessionListing;
 
 use crate::config::Config;
 use crate::exit::Failure;
-use crate::printer::{self, BAD, GOOD, POOR};
+use crate::printer::{self, BAD, GOOD, POOR, Text};
 
 /// Checks that sessions open: seal, state, place
 ///
@@ -28,7 +28,7 @@ impl Verify {
         let mut failed = 0;
         for listing in &listings {
             failed += usize::from(listing.session.is_err());
-            printer::print(&line(listing))?;
+            printer::print(&text(listing))?;
         }
         match failed {
             0 => Ok(()),
@@ -37,10 +37,10 @@ impl Verify {
     }
 }
 
-fn line(listing: &SessionListing) -> String {
+fn text(listing: &SessionListing) -> Text {
     match &listing.session {
         Ok(facts) => {
-            let mut line = format!(
+            let mut text = Text::of(&format!(
                 "{}  {}  {} {}, {} writes, {} seal",
                 printer::styled(GOOD, "ok"),
                 listing.folder,
@@ -48,16 +48,16 @@ fn line(listing: &SessionListing) -> String {
                 facts.workflow_id,
                 facts.seq,
                 facts.seal
-            );
+            ));
             for warning in &facts.warnings {
-                line.push_str(&format_warning(warning));
+                text.lines("    ", &format!("{} {}", printer::styled(POOR, warning.code), warning.message));
             }
-            line
+            text
         }
-        Err(refusal) => format!("{}  {}\n    {}", printer::styled(BAD, "no"), listing.folder, refusal.text()),
+        Err(refusal) => {
+            let mut text = Text::of(&format!("{}  {}", printer::styled(BAD, "no"), listing.folder));
+            text.lines("    ", &refusal.text());
+            text
+        }
     }
-}
-
-fn format_warning(warning: &workflow_engine::Warning) -> String {
-    format!("\n    {} {}", printer::styled(POOR, warning.code), warning.message)
 }
