@@ -172,19 +172,20 @@ pub(crate) fn collect(
 /// # Errors
 /// Those of finding and opening a session.
 pub(crate) fn find(store: &FileStore, addressed: &str) -> Result<Workset, Refusal> {
+    let addressed = crate::place::session(store, addressed);
     let by_index = |index: &str| store.read(&Target::Session { index: index.to_owned(), parent: false });
     let by_slug = || {
-        let slug = addressed.to_owned();
+        let slug = addressed.clone();
         store.read(&Target::Slug { slug, minted: false, transient: false, parent: None })
     };
-    if workflow_engine::state::is_session_index(addressed) {
-        return match by_index(addressed) {
+    if workflow_engine::state::is_session_index(&addressed) {
+        return match by_index(&addressed) {
             Err(refusal) if refusal.code == "SESSION_NOT_FOUND" => by_slug().map_err(|_| refusal),
             outcome => outcome,
         };
     }
     if addressed.contains(['/', '\\']) {
-        return by_index(&store.verify(addressed)?.session?.session_index);
+        return by_index(&store.verify(&addressed)?.session?.session_index);
     }
     by_slug()
 }

@@ -1,5 +1,7 @@
 //! The commands of the command line.
 
+use std::fs;
+use std::path::Path;
 use std::process::{Output, Stdio};
 
 use serde_json::Value;
@@ -331,6 +333,84 @@ fn sessions_are_listed_and_verified() {
     let verified = sandbox.run(&["session", "verify"]);
     assert_eq!(verified.status.code(), Some(1));
     assert!(out(&verified).contains("SEAL_MISMATCH"), "{}", out(&verified));
+}
+
+/// A session is found by its folder however the path is written, and only if it is one of this workspace.
+#[cfg(unix)]
+#[test]
+fn a_session_is_named_by_any_path_of_its_folder() {
+    let sandbox = sandbox();
+    let index = session(&sandbox, "alpha");
+    let planning = sandbox.folder("");
+    fs::create_dir(planning.join("deep")).unwrap();
+    let copy = sandbox.path().join("copy");
+    testkit::copy_tree(&sandbox.folder("alpha"), &copy);
+    std::os::unix::fs::symlink(&copy, sandbox.workspace().join("link")).unwrap();
+    std::os::unix::fs::symlink(sandbox.folder("alpha"), sandbox.workspace().join("near")).unwrap();
+    let run = |cwd: &Path, arguments: &[&str]| {
+        let places = sandbox.places();
+        let mut command = sandbox.command(arguments.iter().copied().chain(places.iter().map(String::as_str)));
+        command.current_dir(cwd).stdin(Stdio::null()).output().unwrap()
+    };
+    let (workspace, folder) = (sandbox.workspace(), sandbox.folder("alpha"));
+    let shown = out(&run(&workspace, &["session", "show", "alpha"]));
+    let printed = shown.lines().find_map(|line| line.strip_prefix("folder")).unwrap().trim();
+    assert_eq!(printed, ".engineering/artifacts/planning/alpha");
+    let absolute = folder.display().to_string();
+    let commands: [&[&str]; 5] = [
+        &["session", "show"],
+        &["session", "verify"],
+        &["session", "release"],
+        &["session", "export", "--json", "--output=-"],
+        &["session", "adopt"],
+    ];
+    for (cwd, path) in [
+        (&workspace, printed.to_owned()),
+        (&workspace, format!("{printed}/")),
+        (&workspace, format!("./{printed}")),
+        (&workspace, format!("./{printed}//")),
+        (&workspace, ".engineering/./artifacts//planning/../planning/alpha".to_owned()),
+        (&workspace, "alpha/".to_owned()),
+        (&workspace, "./near".to_owned()),
+        (&workspace, absolute.clone()),
+        (&workspace, format!("{absolute}/")),
+        (&workspace, format!("{absolute}/.")),
+        (&planning, "alpha".to_owned()),
+        (&planning, "alpha/".to_owned()),
+        (&planning, "./alpha".to_owned()),
+        (&folder, ".".to_owned()),
+        (&folder, "./".to_owned()),
+        (&folder, "../alpha/".to_owned()),
+    ] {
+        for command in commands {
+            let output = run(cwd, &[command, &[path.as_str()]].concat());
+            let told = format!("{command:?} {path} in {}: {}{}", cwd.display(), out(&output), err(&output));
+            match command[1] {
+                "release" => assert!(err(&output).contains("no checkpoint"), "{told}"),
+                _ => assert!(output.status.success() && out(&output).contains(&index), "{told}"),
+            }
+        }
+    }
+    for (cwd, path) in [
+        (&workspace, "../copy"),
+        (&workspace, "./link"),
+        (&workspace, "link/"),
+        (&sandbox.path(), "./copy"),
+        (&copy, "."),
+        (&workspace, "."),
+        (&workspace, "./alpha"),
+        (&workspace, "/"),
+        (&planning, "deep/"),
+        (&planning, "deep/../../x"),
+        (&planning, "."),
+        (&planning, ".."),
+    ] {
+        for command in commands {
+            let output = run(cwd, &[command, &[path]].concat());
+            let told = format!("{command:?} {path} in {}: {}{}", cwd.display(), out(&output), err(&output));
+            assert!(output.status.code() == Some(1) && !out(&output).contains(&index), "{told}");
+        }
+    }
 }
 
 /// Whatever keeps a session from opening, the list says which command tells more, and that command does.

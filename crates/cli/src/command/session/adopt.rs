@@ -6,6 +6,7 @@ use workflow_store::Adoption;
 use crate::config::Config;
 use crate::confirmation::confirmed;
 use crate::exit::Failure;
+use crate::place;
 use crate::printer::{self, STRONG, Text};
 
 /// Accepts a session folder as it is, for this key, folder and workspace
@@ -15,7 +16,7 @@ use crate::printer::{self, STRONG, Text};
 /// taken here gets another one.
 #[derive(Debug, Args)]
 pub(crate) struct Adopt {
-    /// Slug, path below the planning root, or absolute path
+    /// Slug of the folder, or its path
     #[arg(value_name = "FOLDER")]
     folder: String,
     /// Do not ask
@@ -26,7 +27,8 @@ pub(crate) struct Adopt {
 impl Adopt {
     pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
         let store = super::store(config)?;
-        let planned = store.adoption(&self.folder)?;
+        let folder = place::session(&store, &self.folder);
+        let planned = store.adoption(&folder)?;
         let Some(reason) = &planned.reason else {
             printer::print_line(&format!(
                 "{} opens as it is; nothing to do. Its index is {}.",
@@ -38,7 +40,7 @@ impl Adopt {
         if !self.yes {
             confirmed("Adopt it?", "not adopted; nothing was changed")?;
         }
-        let done = store.adopt(&self.folder)?;
+        let done = store.adopt(&folder)?;
         printer::print_line(&format!(
             "adopted {}, index {}",
             done.folder,

@@ -6,6 +6,7 @@ use workflow_store::{Migrated, ToOriginal};
 
 use crate::config::Config;
 use crate::exit::Failure;
+use crate::place;
 use crate::printer::{self, STRONG, Text};
 
 /// Turns a folder of an older format into a session, or a session back into the original's form
@@ -14,7 +15,7 @@ use crate::printer::{self, STRONG, Text};
 /// was signed with this server's key.
 #[derive(Debug, Args)]
 pub(crate) struct Migrate {
-    /// Slug, path below the planning root, or absolute path
+    /// Slug of the folder, or its path
     #[arg(value_name = "FOLDER")]
     folder: String,
     /// Write the form that the original server reads; the way back from a sealed envelope
@@ -31,9 +32,10 @@ enum Form {
 impl Migrate {
     pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
         let store = super::store(config)?;
+        let folder = place::session(&store, &self.folder);
         let text = match self.to {
-            None => migrated(&store.migrate(&self.folder, SystemClock.now())?),
-            Some(Form::Original) => original(&store.migrate_to_original(&self.folder)?),
+            None => migrated(&store.migrate(&folder, SystemClock.now())?),
+            Some(Form::Original) => original(&store.migrate_to_original(&folder)?),
         };
         printer::print(&text)?;
         Ok(())

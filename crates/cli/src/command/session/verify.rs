@@ -5,6 +5,7 @@ use workflow_store::SessionListing;
 
 use crate::config::Config;
 use crate::exit::Failure;
+use crate::place;
 use crate::printer::{self, BAD, GOOD, POOR, Text};
 
 /// Checks that sessions open: seal, state, place
@@ -12,7 +13,7 @@ use crate::printer::{self, BAD, GOOD, POOR, Text};
 /// Without a folder all of the workspace. Exit code 1 when one does not open.
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// Slug, path below the planning root, or absolute path
+    /// Slug of the folder, or its path
     #[arg(value_name = "FOLDER")]
     folders: Vec<String>,
 }
@@ -23,7 +24,7 @@ impl Verify {
         let listings = if self.folders.is_empty() {
             store.sessions()?
         } else {
-            self.folders.iter().map(|folder| store.verify(folder)).collect::<Result<_, _>>()?
+            self.folders.iter().map(|folder| store.verify(&place::session(&store, folder))).collect::<Result<_, _>>()?
         };
         let mut failed = 0;
         for listing in &listings {
