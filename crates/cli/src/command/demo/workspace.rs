@@ -65,12 +65,14 @@ fn hold(temporary: &Shared) -> MutexGuard<'_, Option<TempDir>> {
     temporary.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends the program at a signal, with the status that a shell gives to one that a signal has ended.
+/// Ends the program at a signal, with the status that a shell gives to one that a signal has ended. What was ignored when
+/// the program started stays ignored.
 #[cfg(unix)]
 fn remove_when_interrupted(temporary: &Shared) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    let mut signals =
+        signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| is_heeded(*signal)))?;
     let temporary = Arc::clone(temporary);
     std::thread::Builder::new().spawn(move || {
         let Some(signal) = signals.forever().next() else { return };
@@ -80,6 +82,25 @@ fn remove_when_interrupted(temporary: &Shared) -> io::Result<()> {
         std::process::exit(128 + signal);
     })?;
     Ok(())
+}
+
+/// Whether a signal is not ignored. Where the system does not tell, a program without a terminal is taken for one that is to
+/// outlive it.
+#[cfg(unix)]
+fn is_heeded(signal: i32) -> bool {
+    use std::io::IsTerminal as _;
+
+    match ignored(&std::fs::read_to_string("/proc/self/status").unwrap_or_default()) {
+        Some(ignored) => ignored & (1 << (signal - 1)) == 0,
+        None => signal != signal_hook::consts::SIGHUP || io::stdin().is_terminal() || io::stdout().is_terminal(),
+    }
+}
+
+/// The set of ignored signals in the status of a process, the first one in the lowest bit.
+#[cfg(unix)]
+fn ignored(status: &str) -> Option<u64> {
+    let set = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(set.trim(), 16).ok()
 }
 
 /// Elsewhere the directory is left to whoever clears the temporary directory.
