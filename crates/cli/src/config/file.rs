@@ -76,6 +76,8 @@ pub(super) fn find(flags: &Flags, surroundings: &Surroundings<'_>, user_dir: Opt
         match read(path) {
             Ok(text) => return Ok(Found { file: Some(parse(path, &text)?), places }),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            // What is wrong is the workspace and no file in it, and whoever needs one says so.
+            Err(_) if workspace.as_ref().is_some_and(|dir| dir.join(NAME) == *path && dir.metadata().is_err()) => {}
             Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
         }
     }

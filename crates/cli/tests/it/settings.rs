@@ -155,6 +155,36 @@ fn a_workspace_that_was_named_has_to_be_there() {
     client.call("start_session", json!({"workflow_id": "mini", "planning_slug": "alpha"})).ok();
 }
 
+/// Whatever keeps a workspace from being looked at, it is the workspace that is named, and who named it.
+#[cfg(unix)]
+#[test]
+fn a_workspace_that_cannot_be_looked_at_is_named_as_such() {
+    let sandbox = sandbox();
+    let base = sandbox.path();
+    std::os::unix::fs::symlink("loop", base.join("loop")).unwrap();
+    std::os::unix::fs::symlink("nowhere", base.join("dangling")).unwrap();
+    fs::write(base.join("file"), "").unwrap();
+    let long = "n".repeat(300);
+    for workspace in ["loop", "loop/below", "dangling", "file/below", long.as_str()] {
+        for (flags, variable, by) in
+            [(vec!["--workspace", workspace], None, "--workspace"), (vec![], Some(workspace), "WORKFLOW_WORKSPACE")]
+        {
+            let run = |arguments: &[&str]| {
+                let mut command = sandbox.command([arguments, &flags].concat());
+                command.envs(variable.map(|value| ("WORKFLOW_WORKSPACE", value))).stdin(Stdio::null()).output().unwrap()
+            };
+            for arguments in [&["serve"][..], &["list"], &["session", "list"], &["config", "init"]] {
+                let output = run(arguments);
+                let start = format!("error: {by}: {workspace:?} cannot be used: {}", base.join(workspace).display());
+                assert_eq!((output.status.code(), out(&output)), (Some(2), ""), "{arguments:?} {workspace}");
+                assert!(err(&output).starts_with(&start), "{arguments:?}: {}", err(&output));
+                assert!(!err(&output).contains("workflow-server.toml"), "{arguments:?}: {}", err(&output));
+            }
+            assert!(run(&["config", "show"]).status.success(), "{workspace}");
+        }
+    }
+}
+
 /// What shows definitions refuses a directory that is not there; a server waits for it and tells its agents.
 #[test]
 fn a_workflow_directory_that_was_named_has_to_be_there() {
