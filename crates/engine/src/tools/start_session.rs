@@ -11,7 +11,7 @@ use crate::{
     Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Tool, TraceEntry, index, lineage, repo,
     schema::input_schema,
     slug,
-    state::{ContextMode, FreshSession, Session},
+    state::{ContextMode, FreshSession, Session, Status},
     trace, variable,
 };
 
@@ -197,6 +197,14 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
         members.insert("context_mode".to_owned(), mode.as_str().into());
     }
     members.insert("resumed".to_owned(), (!is_new).into());
+    if session.status != Status::Running {
+        let next = format!(
+            "this session is over ({}): get_workflow_status shows what came of it; for another piece of work take another \
+             planning_slug",
+            session.status.as_str()
+        );
+        members.insert("next".to_owned(), next.into());
+    }
     let mut reply = Reply::json(&session.session_index, members);
     reply.traces = traces;
     Ok(reply)

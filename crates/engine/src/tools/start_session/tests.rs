@@ -503,3 +503,14 @@ fn errors_in_techniques_are_told_and_many_errors_shortly() {
     assert_eq!(told, 6, "{:#?}", reply.warnings);
     assert!(reply.warnings[5].message.starts_with("45 more"), "{:?}", reply.warnings[5]);
 }
+
+#[test]
+fn a_session_that_is_over_is_said_to_be() {
+    let workspace = Workspace::new();
+    let index = started(&workspace, "a");
+    let resumed = || workspace.json("start_session", json!({"planning_slug": "a", "agent_id": "b"}));
+    assert!(!resumed().contains_key("next"));
+    workspace.call("next_activity", json!({"session_index": index, "activity_id": "__terminal__"}));
+    let next = resumed()["next"].as_str().unwrap().to_owned();
+    assert!(next.contains("over (completed)") && next.contains("planning_slug"), "{next}");
+}
