@@ -114,6 +114,7 @@ fn as_table(listing: &Listing) -> Text {
             Status::Broken => BAD,
         };
         let state = match workflow.status {
+            Status::Ok if workflow.warnings > 0 => format!("ok, {}", counted(workflow.warnings, "warning")),
             Status::Ok => "ok".to_owned(),
             other => format!("{other}, {}", counted(workflow.errors, "error")),
         };

@@ -300,6 +300,11 @@ impl Config {
             "no workspace: the current directory is in no git work tree. Say which directory is meant with --workspace \
              DIR or WORKFLOW_WORKSPACE, or run `git init`.",
         )?;
+        self.store_of(workspace)
+    }
+
+    /// The same on a workspace of the caller's choice, for what needs none.
+    pub(crate) fn store_of(&self, workspace: PathBuf) -> Result<Options, String> {
         let state_dir = self.state_dir.clone().ok_or(
             "no place for the server's state: HOME is not set. Name a directory in WORKFLOW_SERVER_STATE_DIR.",
         )?;

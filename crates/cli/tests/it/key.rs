@@ -101,3 +101,16 @@ fn a_rotated_key_keeps_sessions_and_running_servers_going() {
     assert!(verified.status.success() && !out(&verified).contains("W_KEY_PREVIOUS"), "{}", out(&verified));
     assert_eq!(running.call("get_workflow_status", json!({"session_index": index})).json()["status"], "active");
 }
+
+/// The key is the machine's, not the workspace's.
+#[test]
+fn the_key_is_shown_where_no_workspace_is() {
+    let sandbox = sandbox();
+    sandbox.run(&["call", "start_session"]);
+    let dir = tempfile::tempdir().unwrap();
+    let output = sandbox.command(["key", "show", "--json"]).current_dir(dir.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(shown["current"]["key_id"].is_string(), "{shown}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is made there");
+}

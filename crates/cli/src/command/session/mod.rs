@@ -11,7 +11,7 @@ mod verify;
 
 use clap::{Args, Subcommand};
 use workflow_mcp::Server;
-use workflow_store::FileStore;
+use workflow_store::{FileStore, Options};
 
 use crate::config::Config;
 use crate::exit::Failure;
@@ -57,7 +57,11 @@ impl Session {
 
 /// The store that the settings name.
 pub(crate) fn store(config: &Config) -> Result<FileStore, Failure> {
-    let options = config.store().map_err(Failure::Usage)?;
+    open(config, config.store().map_err(Failure::Usage)?)
+}
+
+/// A store with these options, for a command that prints for people.
+pub(crate) fn open(config: &Config, options: Options) -> Result<FileStore, Failure> {
     log::start("warn", config.log_format);
     for warning in &config.warnings {
         printer::warn(warning);

@@ -26,6 +26,9 @@ impl Verify {
         } else {
             self.folders.iter().map(|folder| store.verify(&place::session(&store, folder))).collect::<Result<_, _>>()?
         };
+        if listings.is_empty() {
+            printer::print(&Text::of("no sessions"))?;
+        }
         let mut failed = 0;
         for listing in &listings {
             failed += usize::from(listing.session.is_err());
