@@ -49,4 +49,4 @@ pub use resource::{Resource, ResourceError};
 pub use route::TransitionEntry;
 pub use snapshot::{Corpus, Has, Library, WorkflowError};
 pub use source::{Root, SourceFile};
-pub use step::FlatStep;
+pub use step::{FlatStep, checkpoint_base};

@@ -53,7 +53,7 @@ impl Activity {
         let mut checkpoints = Vec::new();
         collect_checkpoints(&self.steps, &mut checkpoints);
         let exact = checkpoints.iter().find(|(step, _)| step.id == yielded);
-        let same_base = || checkpoints.iter().find(|(step, _)| base(&step.id) == base(yielded));
+        let same_base = || checkpoints.iter().find(|(step, _)| checkpoint_base(&step.id) == checkpoint_base(yielded));
         exact.or_else(same_base).copied()
     }
 
@@ -65,7 +65,8 @@ impl Activity {
     }
 }
 
-fn base(id: &str) -> &str {
+/// The name of a checkpoint without the round of its loop: what stands in front of the first `#` (spec 03 §6.2).
+pub fn checkpoint_base(id: &str) -> &str {
     id.split('#').next().unwrap_or_default()
 }
 

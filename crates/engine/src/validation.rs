@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use workflow_corpus::{
     Activity, Checkpoint, Corpus, FileId, FlatStep, Scope, Step, StepKind, TERMINAL, TransitionEntry, ValueType,
-    Warning, Workflow, claims_match,
+    Warning, Workflow, checkpoint_base, claims_match,
 };
 
 use crate::{
@@ -295,11 +295,11 @@ pub(crate) fn not_yielded(session: &Session, activity: &Activity, manifest: &[Ma
             && matches!(event.kind(), "checkpoint_reached" | "checkpoint_replayed" | "checkpoint_response")
     });
     let asked: HashSet<&str> = yields.map(Event::checkpoint).collect();
-    let bases: HashSet<&str> = asked.iter().map(|id| base(id)).collect();
+    let bases: HashSet<&str> = asked.iter().map(|id| checkpoint_base(id)).collect();
     let mut passed: Vec<&str> = Vec::new();
     for (entry, step, _) in reported_checkpoints(activity, manifest) {
         let was_asked =
-            asked.contains(entry.step) || !names_round(step, entry.step) && bases.contains(base(entry.step));
+            asked.contains(entry.step) || !names_round(step, entry.step) && bases.contains(checkpoint_base(entry.step));
         if !was_asked && !passed.contains(&entry.step) {
             passed.push(entry.step);
         }
@@ -325,7 +325,8 @@ pub(crate) fn misreported(session: &Session, activity: &Activity, manifest: &[Ma
     let mut warnings = Vec::new();
     for (entry, step, declared) in reported_checkpoints(activity, manifest) {
         let names_round = names_round(step, entry.step);
-        let is_meant = |asked: &str| asked == entry.step || !names_round && base(asked) == base(entry.step);
+        let is_meant =
+            |asked: &str| asked == entry.step || !names_round && checkpoint_base(asked) == checkpoint_base(entry.step);
         let mut chosen: Vec<&str> = Vec::new();
         for answer in answers.iter().filter(|answer| is_meant(answer.checkpoint())) {
             let option = answer.data_text("optionId").unwrap_or_default();
@@ -406,11 +407,6 @@ fn reported_checkpoints<'m>(
 /// Does this name of a checkpoint say which round of its loop is meant?
 fn names_round(declared: &Step, id: &str) -> bool {
     id.contains('#') && id != declared.id
-}
-
-/// A checkpoint's name without the round (spec 03 §6.2).
-fn base(id: &str) -> &str {
-    id.split('#').next().unwrap_or_default()
 }
 
 /// The answers given or replayed during this visit of an activity.

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Map, Value, json};
 use workflow_engine::TOOLS;
 use workflow_mcp::{Outcome, Server};
+use workflow_store::{FileStore, Options};
 
 use crate::config::{Config, Origin};
 use crate::exit::Failure;
@@ -71,7 +72,8 @@ impl Call {
             io::stdin().read_to_string(&mut text).map(|_| text)
         })?;
         let level = if config.origin("log_level") == Origin::Default { "warn" } else { config.log_level.as_str() };
-        let server = server(config, level)?;
+        let options = if self.takes_some() { config.store() } else { config.store_without_sessions() };
+        let server = server(config, options.map_err(Failure::Usage)?, level)?;
         let outcome = server.call(&self.tool, &arguments, "call", &|| false);
         self.show(outcome)
     }
@@ -79,6 +81,11 @@ impl Call {
     /// The input schema of the tool.
     fn input_schema(&self) -> Value {
         workflow_engine::tool(&self.tool).map(|tool| (tool.schema)()).unwrap_or_default()
+    }
+
+    /// Whether the tool has parameters: one without needs no stdin and no workspace.
+    fn takes_some(&self) -> bool {
+        self.input_schema().get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty())
     }
 
     fn show(&self, outcome: Outcome) -> Result<(), Failure> {
@@ -102,10 +109,9 @@ impl Call {
         stdin: impl FnOnce(bool) -> io::Result<String>,
     ) -> Result<Map<String, Value>, Failure> {
         let schema = self.input_schema();
-        let takes_some = schema.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
         let asked = self.arguments.iter().any(|argument| argument == "-");
         let mut arguments = Map::new();
-        if asked || (self.arguments.is_empty() && !terminal && takes_some) {
+        if asked || (self.arguments.is_empty() && !terminal && self.takes_some()) {
             let text = stdin(asked).map_err(|error| Failure::Usage(format!("stdin: {error}")))?;
             arguments = from_stdin(&text, asked)?;
         }
@@ -123,13 +129,12 @@ impl Call {
 }
 
 /// A server on the settings' sessions and definitions.
-fn server(config: &Config, level: &str) -> Result<Server, Failure> {
-    let options = config.store().map_err(Failure::Usage)?;
+fn server(config: &Config, options: Options, level: &str) -> Result<Server, Failure> {
     log::start(level, config.log_format);
     for warning in &config.warnings {
         printer::warn(warning);
     }
-    let store = workflow_store::FileStore::open(options)?;
+    let store = FileStore::open(options)?;
     Ok(Server::new(config.library(), store, config.engine.clone()).with_full_audit(config.audit_full))
 }
 

@@ -303,8 +303,13 @@ impl Config {
         self.store_of(workspace)
     }
 
-    /// The same on a workspace of the caller's choice, for what needs none.
-    pub(crate) fn store_of(&self, workspace: PathBuf) -> Result<Options, String> {
+    /// The same for what touches no session: where no workspace is, the current directory stands in for one.
+    pub(crate) fn store_without_sessions(&self) -> Result<Options, String> {
+        let workspace = self.workspace.clone().map_or_else(std::env::current_dir, Ok);
+        self.store_of(workspace.map_err(|error| format!("the current directory: {error}"))?)
+    }
+
+    fn store_of(&self, workspace: PathBuf) -> Result<Options, String> {
         let state_dir = self.state_dir.clone().ok_or(
             "no place for the server's state: HOME is not set. Name a directory in WORKFLOW_SERVER_STATE_DIR.",
         )?;

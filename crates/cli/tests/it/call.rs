@@ -199,3 +199,17 @@ fn calls_work_beside_a_running_server() {
     json(&call(&sandbox, &["respond_checkpoint", &index, "option_id=go"]));
     assert_eq!(client.call("resume_checkpoint", named).json()["resolved_option"], "go");
 }
+
+/// What the demo recommends works everywhere, also in an archive that is no git work tree.
+#[test]
+fn tools_that_take_nothing_need_no_workspace() {
+    let sandbox = sandbox();
+    for tool in workflow_engine::TOOLS {
+        let takes_some = (tool.schema)()["properties"].as_object().is_some_and(|all| !all.is_empty());
+        let mut command = sandbox.command(["call", tool.name]);
+        // Without a parent that is a git work tree.
+        let output = command.current_dir("/").stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.success(), !takes_some, "{}: {}", tool.name, err(&output));
+        assert_eq!(err(&output).contains("no workspace"), takes_some, "{}: {}", tool.name, err(&output));
+    }
+}

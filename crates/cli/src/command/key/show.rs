@@ -30,8 +30,7 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) fn run(&self, config: &Config) -> Result<(), Failure> {
         // The key is the machine's: without a workspace there are no sessions to count, and that is all.
-        let workspace = config.workspace.clone().map_or_else(std::env::current_dir, Ok)?;
-        let store = session::open(config, config.store_of(workspace).map_err(Failure::Usage)?)?;
+        let store = session::open(config, config.store_without_sessions().map_err(Failure::Usage)?)?;
         let report = store.key_report();
         let waiting = if report.previous.is_empty() { None } else { sealed_with_previous(&store) };
         if self.json {
