@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::{Value, json};
+
 use crate::decode::manifest::CODE;
 use crate::decode::sink::{Path, Sink};
 use crate::decode::steps::{text, texts};
@@ -75,6 +77,22 @@ pub struct ListedWorkflow {
     pub warnings: usize,
     /// Label of its root.
     pub source: String,
+}
+
+impl ListedWorkflow {
+    /// As `list_workflows` and the command line show it.
+    pub fn to_value(&self) -> Value {
+        json!({
+            "id": self.id,
+            "title": self.title,
+            "version": self.version,
+            "tags": self.tags,
+            "status": self.status.as_str(),
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "source": self.source,
+        })
+    }
 }
 
 /// A manifest that cannot be listed.

@@ -12,10 +12,10 @@ use crate::{
 };
 
 /// Recorded option of a checkpoint whose condition did not hold.
-pub(crate) const DISMISSED: &str = "__condition_not_met__";
+pub const DISMISSED: &str = "__condition_not_met__";
 
 /// `data.mode` of an answer that nobody gave: the default was taken when the time was over.
-pub(crate) const BY_DEFAULT: &str = "auto_advance";
+pub const BY_DEFAULT: &str = "auto_advance";
 
 /// What a worker is told to do about an answer.
 pub(crate) fn instruction(checkpoint: &str, option: &str, when: &str) -> String {

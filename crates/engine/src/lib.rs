@@ -44,6 +44,7 @@ mod workspace;
 
 pub use arguments::Arguments;
 pub use call::{Call, apply};
+pub use checkpoint::{BY_DEFAULT, DISMISSED};
 pub use environment::{Environment, Purpose, Randomness, Registry, Signer, TraceLog, TraceSlice};
 pub use limits::check_arguments;
 pub use refusal::Refusal;

@@ -1,4 +1,5 @@
-//! The advisory checks: one function per code of spec 03 §7. They warn and never refuse.
+//! The advisory checks of what is reported and done: one function per code, those of spec 03 §7 and further ones. They
+//! warn and never refuse.
 
 use std::collections::HashSet;
 

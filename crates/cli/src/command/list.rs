@@ -79,18 +79,6 @@ fn in_order<T>(
 }
 
 fn as_json(listing: &Listing) -> String {
-    let listed = |workflow: &ListedWorkflow| {
-        json!({
-            "id": workflow.id,
-            "title": workflow.title,
-            "version": workflow.version,
-            "tags": workflow.tags,
-            "status": workflow.status.as_str(),
-            "errors": workflow.errors,
-            "warnings": workflow.warnings,
-            "source": workflow.source,
-        })
-    };
     let not_listed = |id: &str| {
         json!({
             "id": id,
@@ -103,7 +91,7 @@ fn as_json(listing: &Listing) -> String {
             "source": null,
         })
     };
-    format!("{:#}", in_order(listing, listed, not_listed).collect::<Value>())
+    format!("{:#}", in_order(listing, ListedWorkflow::to_value, not_listed).collect::<Value>())
 }
 
 fn as_table(listing: &Listing) -> Text {

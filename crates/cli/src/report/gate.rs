@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 use workflow_corpus::Checkpoint;
-use workflow_engine::Timestamp;
 use workflow_engine::state::{CheckpointResponse, Event};
+use workflow_engine::{BY_DEFAULT, DISMISSED, Timestamp};
 
 use super::Source;
 
@@ -24,14 +24,11 @@ impl Settled {
     pub(super) fn of(event: &Event) -> Self {
         match (event.data_text("optionId"), event.data_text("mode")) {
             (Some(DISMISSED), _) => Self::Dismissed,
-            (_, Some("auto_advance")) => Self::ByDefault,
+            (_, Some(BY_DEFAULT)) => Self::ByDefault,
             _ => Self::Answered,
         }
     }
 }
-
-/// Recorded instead of an option when the condition of a checkpoint did not hold.
-const DISMISSED: &str = "__condition_not_met__";
 
 /// The question that a session waits for.
 #[derive(Debug)]

@@ -363,6 +363,17 @@ fn only_a_round_of_a_loop_can_be_missing() {
 }
 
 #[test]
+fn a_replay_for_a_round_that_was_not_named_says_how_to_ask_again() {
+    for (id, expected) in [("pick", true), ("pick#{it}", true), ("pick#1", false), ("g1", false)] {
+        let fork = Fork::new();
+        fork.ask(id, if id == "g1" { "w" } else { "yes_" });
+        let text = fork.call("yield_checkpoint", json!({ "checkpoint_id": id })).plain_text();
+        assert!(text.contains("replayed"), "{text}");
+        assert_eq!(text.contains("yield `pick#…`"), expected, "{text}");
+    }
+}
+
+#[test]
 fn a_session_does_not_end_before_its_children_unnoticed() {
     let run = Run::at("plan");
     let child = run.json("dispatch_child", json!({"workflow_id": "walk"}))["session_index"].clone();

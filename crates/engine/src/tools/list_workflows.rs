@@ -32,7 +32,7 @@ fn target(_env: &Environment<'_>, arguments: &Arguments) -> Result<Target, Refus
 fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
     let NoParams {} = call.arguments.decode(TOOL.name)?;
     let listing = call.env.corpus.list();
-    let workflows: Vec<Value> = listing.workflows.iter().map(item).collect();
+    let workflows: Vec<Value> = listing.workflows.iter().map(ListedWorkflow::to_value).collect();
     let answer = if listing.load_errors.is_empty() {
         Value::Array(workflows)
     } else {
@@ -43,19 +43,6 @@ fn run(call: &mut Call<'_>) -> Result<Reply, Refusal> {
         call.warn("W_WORKFLOW_DIR", message);
     }
     Ok(Reply::of(None, Content::Text(workflow_yaml::to_string(&answer))))
-}
-
-fn item(workflow: &ListedWorkflow) -> Value {
-    json!({
-        "id": workflow.id,
-        "title": workflow.title,
-        "version": workflow.version,
-        "tags": workflow.tags,
-        "status": workflow.status.as_str(),
-        "errors": workflow.errors,
-        "warnings": workflow.warnings,
-        "source": workflow.source,
-    })
 }
 
 fn load_error(error: &ListError) -> Value {

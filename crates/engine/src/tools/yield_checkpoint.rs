@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use workflow_corpus::{Activity, Replay, Step};
+use workflow_corpus::{Activity, Replay, Step, checkpoint_base};
 
 use crate::{
     Annotations, Arguments, Call, Environment, Refusal, Reply, Target, Timestamp, Tool,
@@ -164,11 +164,12 @@ fn yield_or_replay(
     let members = match checkpoint::recorded(session, activity, id, replay) {
         Some(recorded) => {
             let mut members = replayed(session, id, recorded, replay);
-            if let Some(Value::String(message)) = members.get_mut("message").filter(|_| is_unnamed_round(activity, id))
-            {
+            let unnamed = activity.checkpoint(id).is_some_and(|(declared, _)| lacks_round(activity, declared, id));
+            if let Some(Value::String(message)) = members.get_mut("message").filter(|_| unnamed) {
                 *message = format!(
-                    "{message} If this is another round of the loop, the user has to be asked again: yield `{id}#…` with \
-                     what is special about the round."
+                    "{message} If this is another round of the loop, the user has to be asked again: yield `{}#…` with \
+                     what is special about the round.",
+                    checkpoint_base(id)
                 );
             }
             let option = recorded.response.option_id.clone();
@@ -186,19 +187,12 @@ fn yield_or_replay(
     Ok(Reply::json(&call.session()?.session_index, members))
 }
 
-/// Is this a checkpoint of a loop body, yielded without saying for which round?
-fn is_unnamed_round(activity: &Activity, id: &str) -> bool {
-    let declared = activity.checkpoint(id).map(|(step, _)| step);
-    let is_it = |step: &Step| declared.is_some_and(|declared| std::ptr::eq(declared, step));
-    !id.contains('#') && activity.flat_steps().iter().any(|flat| !flat.top_level && is_it(flat.step))
-}
-
-/// Was a checkpoint that is declared for the rounds of a loop yielded without one: by its base, or with nothing or the
+/// Was a checkpoint of a loop body yielded without saying for which round: by its base, or with nothing or an unfilled
 /// placeholder behind the `#`?
 fn lacks_round(activity: &Activity, declared: &Step, id: &str) -> bool {
     let in_loop = activity.flat_steps().iter().any(|flat| !flat.top_level && std::ptr::eq(flat.step, declared));
     let round = id.split_once('#').map_or("", |(_, round)| round);
-    in_loop && declared.id.contains('#') && (round.is_empty() || round.contains('{'))
+    in_loop && (round.is_empty() || round.contains('{'))
 }
 
 fn replayed(session: &Session, id: &str, recorded: Recorded<'_>, replay: Replay) -> Map<String, Value> {
@@ -221,7 +215,8 @@ fn replayed(session: &Session, id: &str, recorded: Recorded<'_>, replay: Replay)
 
 fn yielded(call: &mut Call<'_>, activity: &Activity, params: &Params) -> Result<Map<String, Value>, Refusal> {
     let id = params.checkpoint_id.as_str();
-    if let Some((declared, _)) = activity.checkpoint(id).filter(|(declared, _)| lacks_round(activity, declared, id)) {
+    let declared = activity.checkpoint(id).map(|(declared, _)| declared).filter(|declared| declared.id.contains('#'));
+    if let Some(declared) = declared.filter(|declared| lacks_round(activity, declared, id)) {
         call.warn(
             "W_ROUND_UNNAMED",
             format!(
